@@ -207,11 +207,8 @@ class _Maker:
     def _contents(self, shape: torch.Size, dtype: str) -> str:
         rng, count = self.rng, shape.numel()
         if count > 99 and self.wide:
-            row = (
-                rng.choice((2, 2, 2, 3))
-                if dtype in _templates()["floats"]
-                else int(dtype != "bool")
-            )
+            is_float = dtype in _templates()["floats"]
+            row = rng.choice((2, 2, 2, 3)) if is_float else int(dtype != "bool")
             many = {"n": count, "f": rng.randrange(1, 9999), "x": rng.choice(_SPECIAL)}
             return _templates()["many"][row].format(t=dtype, s=tuple(shape), **many)
         if dtype in _templates()["integers"]:

@@ -32,10 +32,8 @@ _ASSERTING = (
     "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
 ).split()
 """In what operators are called whose kernels on a GPU assert which values they are given."""
-_COUNTS, _OF_COUNTS = (
-    ("count_nonzero", "cumsum", "sum"),
-    "add cat clone constant_pad_nd neg sub _to_copy".split(),
-)
+_COUNTS = ("count_nonzero", "cumsum", "sum")
+_OF_COUNTS = "add cat clone constant_pad_nd neg sub _to_copy".split()
 """Packets of ``aten`` that count, if their results are integers; those that keep an order, of
 counts alone: the place of an element is none."""
 _NORMS = ("batch_norm", "group_norm", "layer_norm")

@@ -207,9 +207,8 @@ def copied(value: Any, dtype: torch.dtype | None = None) -> Any:
 
 def memory(tensor: torch.Tensor) -> torch.Tensor:
     """What lies from a tensor's first element to its last, each place once."""
-    return tensor.as_strided(
-        (compute_required_storage_length(tensor.shape, tensor.stride(), 0),), (1,)
-    )
+    extent = compute_required_storage_length(tensor.shape, tensor.stride(), 0)
+    return tensor.as_strided((extent,), (1,))
 
 
 def materialise(value: Any, node: Node) -> Any:

@@ -12,7 +12,6 @@ eager mode is asked.
 from __future__ import annotations
 
 import functools
-import re
 import warnings
 from collections.abc import Callable
 from inspect import signature
@@ -394,10 +393,10 @@ def ask_early(gm: fx.GraphModule) -> None:
             if error := _error(target, False, *given):
                 raise Rejected(error)
             x = node.all_input_nodes[0].meta["example_value"]
-            words = [one for one in tree_leaves(given) if isinstance(one, str)]
+            words = f"{target} {[one for one in tree_leaves(given) if isinstance(one, str)]}"
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
-            elif x.dtype is torch.uint8 and re.search("bilinear|bicubic", f"{target} {words}"):
+            elif x.dtype is torch.uint8 and ("bilinear" in words or "bicubic" in words):
                 node.target, node.args = _interpolated, (name, *node.args)
             elif "margin" in target.__name__:
                 bound = signature(target).bind(*node.args, **node.kwargs)

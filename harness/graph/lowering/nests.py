@@ -90,9 +90,8 @@ class NestMaker:
             Store(b.name, flat_index(b.stride, canonical(b.shape)), r.value) for b, r in parts
         ]
         axes = axes_in_order(first.shape, first.stride)
-        self._add(
-            axes, tuple(starmap(Axis, ranges_of((), reduced.rsizes).items())), stores, origins
-        )
+        raxes = tuple(starmap(Axis, ranges_of((), reduced.rsizes).items()))
+        self._add(axes, raxes, stores, origins)
 
     def scan(self, parts: list[tuple[Buffer, Scanned]], origins: frozenset[str]) -> None:
         """Store the results of one scan or sort."""
