@@ -91,6 +91,7 @@ def main(path: str, config: dict[str, int]) -> int:
     assert spec is not None and spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    interpreting.install_exactness()
     for name in ("_round_as_the_device", "_stand_in_for_the_device_library"):
         getattr(module, name, lambda: None)()
     module.os = types.SimpleNamespace(environ={})  # or it would give every row one program

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
-from harness.conformance.compare import differences
+from harness.conformance.compare import differences, outcome
 from harness.errors import CompileFailed, DivisionByZero, FallbackWarning, FellBack, IndexOutOfRange
 from harness.graph.capture.control import located
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -169,6 +169,20 @@ def test_what_an_operator_checks_is_checked(devices: Devices, name: str, grad: b
         x = x.clone().requires_grad_(grad)
         assert differences(CHECKED[name], [x], compiler) == []
         assert compiler.reports and not any(report.eager for report in compiler.reports)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+def test_bounds_that_a_type_has_not_are_what_eager_mode_makes_of_them(
+    devices: Devices, dtype: torch.dtype
+) -> None:
+    """Before torch 2.15 that wraps some around and raises of others; it then takes all as numbers
+    and raises where no element is between them."""
+    x = torch.arange(90, 98).to(dtype) - 94
+    for low, high in ((-1, 2), (-40000, 3), (2, 40000), (None, -1), (300, None), (400, 300)):
+        compiler = Compiler(devices=devices)
+        assert differences(lambda x, *ends: x.clamp(*ends), [x, low, high], compiler) == []
+        raises = isinstance(outcome(torch.clamp, [x, low, high])[0], Exception)
+        assert raises or not any(report.eager for report in compiler.reports)
 
 
 @pytest.mark.parametrize(

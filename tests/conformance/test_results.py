@@ -292,7 +292,7 @@ ARITHMETIC: dict[str, tuple[Function, torch.Tensor]] = {
     "// of bfloat16": (lambda x: (x // DIVISORS.bfloat16(), x // 2.0), WIDE.bfloat16()),
     "compared bytes": (lambda x: (x == -1, x != -1, x > -1, x < -1, x >= -5, x <= 300), BYTES),
     "divided bytes": (lambda x: (x // -3, x % -3, x // 3, x % 3), BYTES),
-    "clamped bytes": (lambda x: (x.clamp(-1, 2), x.clamp(min=-1), x.clamp_min(3)), BYTES),
+    "clamped bytes": (lambda x: (x.clamp(-1, 2), x.clamp(-200, 100), x.clamp_min(3)), BYTES),
     "bits": (lambda x: (x ^ -1, x | -1, x & -1, x & -2, ~x, x << 1, x >> 1), BYTES),
     "wrapping bytes": (lambda x: (x + -1, x - 1, x * -1, -x, x + 300, 1 - x), BYTES),
     "chosen bytes": (lambda x: (torch.where(x > 3, x, -1), x.masked_fill(x > 3, -1)), BYTES),

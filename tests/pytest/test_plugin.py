@@ -210,7 +210,8 @@ def test_without_a_gpu_the_reason_is_said(command: list[str], tmp_path: Path) ->
     (tmp_path / "test_one.py").write_text(test)
     answer = run_pytest(command, tmp_path, "--benchmark-only")
     assert answer.status == 0
-    assert "1 skipped: no GPU: torch was built without CUDA" in answer.out
+    assert "1 skipped: no GPU: " in answer.out
+    assert "torch was built without CUDA" in answer.out or "no device found" in answer.out
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")

@@ -7,6 +7,7 @@ fuses with what is around it. Numbers have eager mode's distributions, not its s
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -32,12 +33,12 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
     return {
         _aten.rand.default: _factory(_uniform),
         _aten.randn.default: _factory(_normal),
-        _aten.rand_like.default: _like(_uniform),
-        _aten.randn_like.default: _like(_normal),
-        _aten.randint.default: lambda high, size, **where: randint(0, high, size, **where),
+        _aten.rand_like.default: _like(_factory(_uniform)),
+        _aten.randn_like.default: _like(_factory(_normal)),
+        _aten.randint.default: functools.partial(randint, 0),
         _aten.randint.low: randint,
-        _aten.randint_like.default: lambda x, high, **where: randint_like(x, 0, high, **where),
-        _aten.randint_like.low_dtype: randint_like,
+        _aten.randint_like.default: _like(functools.partial(randint, 0)),
+        _aten.randint_like.low_dtype: _like(randint),
         _aten.bernoulli.default: _by_elements,
         _aten.bernoulli.p: _in_place(_bernoulli, whole=True),
         _aten.bernoulli.Tensor: _in_place(_bernoulli, whole=True),
@@ -101,14 +102,14 @@ def _factory(draw: _Draw) -> Rule:
     return rule
 
 
-def _like(draw: _Draw) -> Rule:
-    def rule(x: Tensor, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Any:
-        kind = dtype or x.dtype
-        if kind not in _DIGITS:
-            return NotImplemented
-        return _laid_out(draw(x.shape, kind, device or x.device), x, kwargs.get("memory_format"))
+def _like(rule: Rule) -> Rule:
+    """``rule`` for the sizes, type, device and layout of a tensor."""
 
-    return rule
+    def like(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Any:
+        made = rule(*args, x.shape, dtype=dtype or x.dtype, device=device or x.device)
+        return made if made is NotImplemented else _laid_out(made, x, kwargs.get("memory_format"))
+
+    return like
 
 
 def _laid_out(made: Tensor, like: Tensor, memory_format: Any = None) -> Tensor:
@@ -141,13 +142,6 @@ def randint(
         upper, lower = _words(size, where)
         drawn = torch.remainder((upper & 0x7FFFFFFF) * 2**32 + lower, count)
     return (drawn + low).to(torch.int64 if dtype is None else dtype)
-
-
-def randint_like(x: Tensor, low: int, high: int, **where: Any) -> Any:
-    """``randint`` of the sizes, type and device of ``x``."""
-    kind, device = where.get("dtype") or x.dtype, where.get("device") or x.device
-    made = randint(low, high, x.shape, dtype=kind, device=device)
-    return made if made is NotImplemented else _laid_out(made, x, where.get("memory_format"))
 
 
 def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
@@ -199,7 +193,6 @@ def normal_around(mean: Any, std: Any = 1.0, generator: Any = None) -> Any:
 
 
 def _normal_of_size(mean: float, std: float, size: Sequence[int], **where: Any) -> Any:
-    where.pop("generator", None)
     drawn = _factory(_normal)(size, **where)
     return drawn if drawn is NotImplemented else drawn * std + mean
 

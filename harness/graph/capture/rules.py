@@ -44,7 +44,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             NotImplemented if dim is None or len(dim) else _aten.any.dim(x.unsqueeze(0), 0)
         ),
         _aten.channel_shuffle.default: channel_shuffle,
-        _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
         _aten._cdist_forward.default: cdist,
         _aten.full.default: functools.partial(_filled, _aten.full.default),
@@ -54,7 +53,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
             for packet in (getattr(_aten, n) for n in "eq fmod ge gt le lt ne remainder".split())
         },
-        _aten.clamp.default: functools.partial(_by_tensors, _aten.clamp.Tensor),
+        _aten.clamp.default: _clamped,
         _aten.pow.Tensor_Scalar: functools.partial(_by_tensors, _aten.pow.Tensor_Tensor),
         _aten.cumsum.default: _cumsum,
         _aten.embedding_dense_backward.default: embedding_dense_backward,
@@ -72,6 +71,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             for op in (_aten.empty.memory_format, *(getattr(_aten, n).default for n in _UNWRITTEN))
         },
         **_around(_linspace, "linspace"),
+        **_around(block_diag, "block_diag"),
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
             *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
@@ -245,21 +245,17 @@ def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _aten.slice_scatter(x, src.to(x.dtype).unsqueeze(dim), dim, start, start + 1)
 
 
-def block_diag(parts: Sequence[Tensor]) -> Tensor:
+def block_diag(rule: Callable[..., Tensor], parts: Sequence[Tensor]) -> Tensor:
     """Torch's, of one type: it takes a number among ``parts`` for a matrix."""
     kind = ELEMENTWISE_TYPE_PROMOTION_KIND.NO_OPMATH
     dtype = elementwise_dtypes(*parts, type_promotion_kind=kind)[1]
-    rule = get_decompositions([_aten.block_diag])[_aten.block_diag.default]
-    made: Tensor = rule([part.to(dtype) for part in parts])
-    return made
+    return rule([part.to(dtype) for part in parts])
 
 
 def _conjugate(x: Any) -> Any:
     """In memory: that is what kernels read. (Of a number in a gradient, too.)"""
-    number = None if isinstance(x, Tensor) else x.conjugate()
-    wide = torch.complex128  # a tensor without dimensions leaves the others' type alone
-    if number is not None:
-        return torch.scalar_tensor(number, dtype=wide)
+    if not isinstance(x, Tensor):  # one without dimensions leaves the others' type alone
+        return torch.scalar_tensor(x.conjugate(), dtype=torch.complex128)
     made, mode = _aten._conj_physical(x), get_proxy_mode()
     if mode and (slot := get_proxy_slot(made, mode.tracer, None)):
         slot.proxy.node.meta[MARKED] = True
@@ -295,6 +291,18 @@ def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
     number = functools.partial(_aten.scalar_tensor, dtype=kind, device=x.device)
     return op(x, *(one if one is None else number(one) for one in given))
+
+
+def _clamped(x: Tensor, *bounds: Any) -> Any:
+    """Bounds that an integer type has not are what this version of torch makes of them: what its
+    ends become, or what it raises."""
+    if not (x.is_floating_point() or x.is_complex() or x.dtype is torch.bool):
+        kind, given = torch.iinfo(x.dtype), {one for one in bounds if one is not None}
+        if all(type(n) is int for n in given) and not all(kind.min <= n <= kind.max for n in given):
+            with _disable_current_modes():
+                ends = torch.tensor([kind.min, kind.max], dtype=x.dtype).clamp(*bounds).tolist()
+            return _aten.clamp(x, *ends)
+    return _by_tensors(_aten.clamp.Tensor, x, *bounds)
 
 
 def _unwritten(op: Callable[..., Tensor], *args: Any, **options: Any) -> Any:
@@ -357,9 +365,8 @@ def _added_up(op: Callable[..., Tensor], place: int, x: Tensor, *args: Any, **op
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """Of numbers and lines alike."""
     if not x.dim() or not index.dim():
-        line, whole = index.reshape(-1), source if x.dim() else source.reshape(-1)
-        made = _aten.index_add(x if x.dim() else x.view(1), dim, line, whole, alpha=alpha)
-        return made.view_as(x)
+        lines, whole = (x, source) if x.dim() else (x.view(1), source.reshape(-1))
+        return _aten.index_add(lines, dim, index.reshape(-1), whole, alpha=alpha).view_as(x)
     return _added_up(_aten.index_add, 2, x, dim, index, source, alpha=alpha)
 
 
