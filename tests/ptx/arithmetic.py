@@ -114,6 +114,8 @@ def _of_16_bits(
 
 def _build(one: Instruction, launch: Launch) -> Do:
     name, modes, kind = one.name, one.modes[:-1], one.kind
+    if name in ("max", "min") and len(one.operands) > 3:
+        raise Unsupported(one.text)
     if kind.endswith("x2"):
         return _pairs(one, launch)
     if modes and modes[-1] == "f32":
