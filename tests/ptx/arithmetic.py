@@ -114,8 +114,12 @@ def _of_16_bits(
 
 def _build(one: Instruction, launch: Launch) -> Do:
     name, modes, kind = one.name, one.modes[:-1], one.kind
+    if name in ("max", "min") and len(one.operands) > 3:
+        raise Unsupported(one.text)
     if kind.endswith("x2"):
         return _pairs(one, launch)
+    if modes and modes[-1] == "f32":
+        return _mixed(one, launch)
     reads = [reader(n, kind, launch) for n in one.operands[1:]]
 
     def made(threads: Any) -> None:
@@ -125,22 +129,41 @@ def _build(one: Instruction, launch: Launch) -> Do:
     return made
 
 
+def _mixed(one: Instruction, launch: Launch) -> Do:
+    """``sub.rn.f32.bf16`` and the like, of compute capability 10.0: all operands but the last have
+    16 bits, the result has 32."""
+    *narrow, last = one.operands[1:]
+    reads = [reader(n, one.kind, launch) for n in narrow]
+    read = reader(last, "f32", launch)
+
+    def made(threads: Any) -> None:
+        given = [widened(np.asarray(r(threads)), one.kind).astype(np.float32) for r in reads]
+        result = computed(one.name, one.modes[:-2], "f32", [*given, np.asarray(read(threads))])
+        threads.write(one.operands[0], result)
+
+    return made
+
+
 def _pairs(one: Instruction, launch: Launch) -> Do:
-    """Two numbers of 16 bits."""
-    if one.kind == "f32x2":
-        raise Unsupported(one.text)
-    kind, half = one.kind.removesuffix("x2"), np.uint32(16)
-    reads = [reader(n, "u32", launch) for n in one.operands[1:]]
+    """Two numbers in one register, of 16 bits or, for compute capability 10.0, of 32."""
+    kind = one.kind.removesuffix("x2")
+    part, whole = (unsigned(n * type_of(kind).itemsize) for n in (1, 2))
+    half = whole.type(8 * part.itemsize)
+    reads = [reader(n, f"u{2 * half}", launch) for n in one.operands[1:]]
 
     def made(threads: Any) -> None:
         given = [np.asarray(read(threads)) for read in reads]
-        parts = [
+        low, high = (
             computed(
-                one.name, one.modes[:-1], kind, [(x >> shift).astype(np.uint16) for x in given]
+                one.name,
+                one.modes[:-1],
+                kind,
+                [(x >> shift).astype(part).view(type_of(kind)) for x in given],
             )
-            for shift in (np.uint32(0), half)
-        ]
-        low, high = (part.astype(np.uint32) for part in parts)
+            .view(part)
+            .astype(whole)
+            for shift in (whole.type(0), half)
+        )
         threads.write(one.operands[0], low | (high << half))
 
     return made

@@ -114,6 +114,8 @@ class OnMachine(Devices):
     """Runs kernels of tensors of the CPU on the machine, for a ``Compiler``."""
 
     machine: Machine = field(kw_only=True)
+    unknown: list[str] = field(default_factory=list)
+    """Instructions that it stopped at."""
 
     def launches(
         self, device: torch.device, modules: Any = (), name: str = "graph", sizes: Any = None
@@ -123,9 +125,9 @@ class OnMachine(Devices):
         return launches_of(lambda module: functools.partial(self.machine.launch, module))
 
 
-def on_machine(cache: Path) -> OnMachine:
+def on_machine(cache: Path, target: Target = H100) -> OnMachine:
     """Devices with a machine of their own."""
-    return OnMachine(cache=cache, machine=Machine(cache))
+    return OnMachine(cache=cache, machine=Machine(cache, target))
 
 
 def evaluated(text: str, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

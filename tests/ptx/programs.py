@@ -63,6 +63,48 @@ def _windows(x: torch.Tensor) -> Any:
     return F.avg_pool1d(x[None], 3, 2, 1), F.adaptive_max_pool1d(x[None], 5)
 
 
+def _dropped(x: torch.Tensor) -> Any:
+    """Other numbers are drawn than in eager mode; their share and what they leave are alike."""
+    kept = F.dropout(x, 0.25)
+    near = ((kept.abs() > 0) == (x.abs() > 0)).double().mean() - 0.75
+    close = torch.isclose(kept.double(), x.double() / 0.75, rtol=0.02)
+    drawn = torch.rand_like(x, dtype=torch.float32)
+    mean = (drawn.mean(0) - 0.5).abs() * x.shape[0] ** 0.5
+    inside = (drawn >= 0).all() & (drawn < 1).all()
+    return (close | (kept == 0)).all(), near.abs() < 6 / x.numel() ** 0.5, inside, mean.amax() < 3
+
+
+def _ties(x: torch.Tensor) -> Any:
+    whole = x.float().round()
+    return whole.max(1), whole.argmin(0), whole.sort(1, stable=True), whole.argmax()
+
+
+def _lacking(x: torch.Tensor) -> Any:
+    some = x.masked_fill(x > 1.5, float("nan"))
+    return some.max(1), some.amin(0), some.argmax(0), some.cummax(0), some.nansum(1), some.sort(1)
+
+
+def _several(x: torch.Tensor) -> Any:
+    rows = x.sum(1, keepdim=True)
+    joined = torch.cat([x.cumsum(1), x - rows, rows.expand_as(x), x[:, :1]], 1)
+    return joined, joined.amax(0), x.abs().amin(0), (x * 3).sum(), x.flatten().cumsum(0).flip(0)
+
+
+def _strided(x: torch.Tensor) -> Any:
+    some = x[1::2, ::3]
+    folded = x.unfold(1, 3, 2).amax(-1)
+    return some.sum(0), some.cumsum(1), folded, F.pad(some, (2, 0)).argmax(1), x[:, 1:] - x[:, :-1]
+
+
+def _counted(x: torch.Tensor) -> Any:
+    at = x.abs().clamp(0, 4).long()
+    ones = torch.zeros(5, dtype=torch.int64).index_add(
+        0, at.flatten(), torch.ones_like(at).flatten()
+    )
+    rows = torch.zeros(5, x.shape[1], dtype=x.dtype).index_put((at[:, 0],), x * 2, True)
+    return ones, rows, torch.zeros_like(x).scatter_reduce(1, at % x.shape[1], x, "amax")
+
+
 PROGRAMS: dict[str, Function] = {
     "sums of columns": lambda x: x.sum(0),
     "sums of rows": lambda x: (x.sum(1), x.sum(1).sum()),
@@ -93,6 +135,12 @@ PROGRAMS: dict[str, Function] = {
     "wrapped": _wrapped,
     "loss": _loss,
     "windows": _windows,
+    "dropped": _dropped,
+    "ties": _ties,
+    "lacking": _lacking,
+    "several": _several,
+    "strided": _strided,
+    "counted": _counted,
     "triangle": lambda x: (x.tril() + 1).sum(0),
     "transposed": lambda x: (x.t() * 2).contiguous().sum(1),
     "rows less their mean": lambda x: (x - x.mean(1, keepdim=True)).square().mean(0),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from tests.codegen.graphs import GRAPHS
 from tests.codegen.kernels import modules
 from tests.codegen.test_scans import PREFIX
 from tests.codegen.test_shared_rows import _SOFTMAX, shared
+from tests.ptx.__main__ import KINDS
 from tests.ptx.launching import OnMachine, on_machine
 from tests.ptx.programs import PROGRAMS, matrix
 
@@ -93,6 +95,42 @@ def test_functions_of_any_size(
 ) -> None:
     """Sums in a loop, a look-back, a library's sort, several kernels in one launch, a cat."""
     assert wrong(devices, name, shapes) == []
+
+
+@pytest.mark.parametrize("name", ["several", "strided"])
+def test_several_kernels_of_any_size(devices: OnMachine, name: str) -> None:
+    """Kernels of unlike sizes in one launch, views with gaps."""
+    assert wrong(devices, name, [(30, 70), (5, 1025)]) == []
+
+
+def test_places_behind_two_to_the_31(devices: OnMachine) -> None:
+    """Strides that only a launch knows, times indices of 32 bits."""
+    devices.machine.order = None
+    made = torch.empty(9 << 28, dtype=torch.int8)  # nearly none of its pages are ever touched
+
+    def function(x: torch.Tensor) -> Any:
+        return x.sum(1), x.t().contiguous() + 1, x.cumsum(0)
+
+    for dynamic in (False, True):
+        torch.compiler.reset()
+        compiler = Compiler(H100, devices, fail_on_fallback=True)
+        compiled = torch.compile(function, backend=compiler, dynamic=dynamic)
+        for shape, strides in (
+            ((20, 64), (70, 1)),
+            ((9, 63), (1 << 28, 1)),
+            ((3, 5), (1, 1 << 29)),
+        ):
+            x = made.as_strided(shape, strides)
+            x.copy_(torch.randint(-9, 9, shape, dtype=torch.int8))
+            for found, one in zip(compiled(x), function(x), strict=True):
+                assert torch.equal(found, one), (dynamic, shape)
+
+
+def test_small_graphs(devices: OnMachine) -> None:
+    """Kernels of a pattern of the corpus, as ``python -m tests.ptx`` draws it."""
+    devices.machine.order, before = None, len(devices.machine.launches)
+    assert KINDS["patterns"](1, devices) == []
+    assert len(devices.machine.launches) > before
 
 
 def test_tensors_at_odd_addresses(devices: OnMachine) -> None:

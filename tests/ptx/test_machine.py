@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.ptx import floats
 from tests.ptx.machine import Launch, Unsupported
@@ -85,6 +86,25 @@ def test_products_and_sums_are_rounded_once(mode: str) -> None:
         for got, exact in ((found[n], x * y + z), (sums[n], x + z)):
             wanted = exactly(exact, mode)
             assert got == wanted or (math.isinf(wanted) and mode != "rn" and abs(got) >= most)
+
+
+def test_two_numbers_at_once_and_mixed_sizes() -> None:
+    """What compute capability 10.0 has."""
+    a = numbers(64, 7)
+    body = """ld.global.f32 %r3, [%d2];
+    mov.b64 %d4, {%r3, 0f40400000}; mov.b64 %d5, {0f3F000000, %r3};
+    fma.rn.f32x2 %d6, %d4, %d5, %d4; mov.b64 {%r4, %r5}, %d6; SECOND st.global.f32 [%d3], RESULT;"""
+    mixed = "cvt.rn.bf16.f32 %h1, %r3; sub.rn.f32.bf16 %r6, %h1, %r3;"
+    with np.errstate(all="ignore"):
+        halves = [a.astype(np.float64) * 0.5 + a, a.astype(np.float64) * 3 + 3]
+        near = torch.from_numpy(a).bfloat16().float().numpy() - a
+        for second, result, wanted in (
+            ("", "%r4", halves[0]),
+            ("", "%r5", halves[1]),
+            (mixed, "%r6", near),
+        ):
+            found = ran(body.replace("SECOND", second).replace("RESULT", result), a)
+            assert np.array_equal(found.view(np.float32), wanted.astype(np.float32), equal_nan=True)
 
 
 def test_integers_like_python() -> None:
