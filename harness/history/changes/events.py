@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.history.changes.fitting import Settings, Step
+from harness.history.changes.structures import RAMP
 
-RAMP = 6
-"""Steps the same way are one event if there are no more points than this between them."""
 BRIEF = 3
 """A level of so few points is brief: coming back from it is no change."""
 BACK = 0.001

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtr, ndtri, pdtrik, stdtr
 
 from harness.history.changes.noise import Noise
-from harness.history.changes.structures import Block
+from harness.history.changes.structures import Block, Ramps
 
 POSITION = float(np.log(2 / 0.05))
 """By how much the log-likelihood of the true position may lie under the best one's with 95 %
@@ -233,26 +233,36 @@ class Fit:
 
 def judge(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
     """Drop the least certain of ``cuts`` until each of the rest is certain enough. Each lies where
-    it explains most between the others: it may have been proposed beside one that is dropped."""
+    it explains most between the others: it may have been proposed beside one that is dropped. How
+    far a ramp is off its steps is no noise."""
     sums = known.sums(row)
+    ramps = sums.ramps(np.array(cuts, np.int64))
     while True:
         cuts = list(sums.placed(cuts, settings.shortest_run))
-        found = fit(row, cuts, known, settings)
+        found = fit(row, cuts, known, settings, ramps)
         if not cuts or found.p.max() <= settings.alone:
             return found
         del cuts[int(found.p.argmax())]
 
 
-def fit(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
-    """Generalised least squares of a level and a step at each of ``cuts``."""
+def fit(
+    row: Block, cuts: list[int], known: Noise, settings: Settings, ramps: Ramps | None = None
+) -> Fit:
+    """Generalised least squares of a level and a step at each of ``cuts``; the noise is what they
+    or the ``ramps`` leave, whatever is less."""
     weights, left = known.weights, len(row) - len(cuts) - 1
-    levels, rest, inverse = known.shape.sums(row[None], known.numbers).fit(cuts)
-    variance, freedom = known.moderated(rest[:, 0] / left, left)
+    sums = known.shape.sums(row[None], known.numbers)
+    levels, rest, inverse = sums.fit(cuts)
+    own = rest[:, 0] / left
+    around = known.moderated(own, left)[0]
+    if ramps:
+        own = np.minimum(own, sums.fit(*ramps)[1][:, 0] / (len(row) - len(ramps[0]) - 1))
+    variance, freedom = known.moderated(own, left)
     variance = np.maximum(variance, settings.floor**2)
     steps = levels[:, 1:, 0]
     squares = variance[:, None] * np.diagonal(inverse, axis1=1, axis2=2)[:, 1:]
     sizes = weights @ steps
-    likeliest = float(variance[weights.argmax()])
+    likeliest = max(float(around[weights.argmax()]), settings.floor**2)
     found = Fit(
         cuts,
         np.abs(steps) / np.sqrt(squares),

@@ -22,6 +22,8 @@ Block = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Cuts = tuple[int, ...]
 """Points at which a level begins."""
+Ramps = tuple[Labels, Labels]
+"""The first and the last point of each change, which is made in equal parts at those between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ STRUCTURES = (
 PRIOR_SERIES = 5.0
 """How many series' worth of evidence the structures' own weights are."""
 _ROUNDS, _AT_ONCE = 40, 200
+RAMP = 6
+"""Steps the same way are one change if there are no more points than this between them."""
 ENOUGH = 600
 """Series from which it is learnt how common structures are; more cost time."""
 CREDIBLE = 0.975
@@ -128,7 +132,8 @@ class Shape:
     ) -> tuple[Block, list[list[Cuts]]]:
         """The smallest loss of each row under each structure (of all ``STRUCTURES``), and the steps
         at which it is reached: all ``proposed`` ones, or those less some that matter least. Each
-        lies where it explains most: beside one that is left out it may have lain elsewhere."""
+        lies where it explains most: beside one that is left out it may have lain elsewhere. Steps
+        are off the slope of a ramp, as if neighbours agreed: it is tried as what it is."""
         losses = np.full((len(block), len(STRUCTURES)), np.inf)
         likely: list[list[Cuts]] = [[()] * len(STRUCTURES) for _ in block]
         for start in range(0, len(block), _AT_ONCE):
@@ -136,9 +141,12 @@ class Shape:
             losses[start : start + _AT_ONCE, self.places] = sums.losses(())
             for j, cuts in enumerate(proposed[start : start + _AT_ONCE], start):
                 own = sums.row(j - start)
-                for some in _nested(block[j], cuts):
-                    some = own.placed(some)
-                    for n, one in zip(self.places, own.losses(some)[0].tolist(), strict=True):
+                nested = map(own.placed, _nested(block[j], cuts))
+                tried = [(some, own.losses(some)) for some in nested]
+                if ramps := own.ramps(np.array(cuts)):
+                    tried.append((tuple(cuts), own.losses(*ramps)))
+                for some, each in tried:
+                    for n, one in zip(self.places, each[0].tolist(), strict=True):
                         if one < losses[j, n]:
                             losses[j, n], likely[j][n] = one, some
         return losses, likely
@@ -195,22 +203,48 @@ class Sums:
         power = (np.diagonal(gram) - (share * gram[others]).sum(axis=0))[between]
         return edges[j], (moments - moments[others] @ share)[between] ** 2 / power
 
-    def fit(self, cuts: Sequence[int]) -> tuple[Block, Block, Block]:
-        """Generalised least squares of a level and a step at each of ``cuts``: their sizes
-        (structures by steps by rows), the squares that are left, and the sizes' covariance in units
-        of the noise's variance."""
+    def ramps(self, cuts: Labels) -> Ramps | None:
+        """Where changes of the first row begin and end if ``cuts`` that follow each other the same
+        way are one, in equal parts from where to where it explains most; None if none do."""
+        points = len(self.values)
+        rises = np.diff([part.mean() for part in np.split(self.values[:, 0], cuts)]) > 0
+        same = (rises[1:] == rises[:-1]) & (np.diff(cuts) <= RAMP)
+        if not same.any():
+            return None
+        firsts, lasts = cuts[np.r_[True, ~same]], cuts[np.r_[~same, True]]
+        edges = np.r_[0, np.column_stack([firsts, lasts]).ravel(), points]
+        one = Sums(self.shape, self.numbers[:1], self.values, self.squares[:1])
+        for k in 2 * (1 + np.flatnonzero(np.repeat(firsts < lasts, 2))).tolist():
+            low, high = max(edges[k - 1] + 1, edges[k] - RAMP), min(edges[k + 1], edges[k] + RAMP)
+            tried = [np.r_[edges[:k], at, edges[k + 1 :]] for at in range(low, high)]
+            edges = min(tried, key=lambda each: float(one.fit(each[1:-1:2], each[2:-1:2])[1][0, 0]))
+        return edges[1:-1:2], edges[2:-1:2]
+
+    def fit(
+        self, cuts: Sequence[int] | Labels, ends: Labels | None = None
+    ) -> tuple[Block, Block, Block]:
+        """Generalised least squares of a level and a step at each of ``cuts`` (or a change in equal
+        parts from each to its one of ``ends``): their sizes (structures by steps by rows), the
+        squares that are left, and the sizes' covariance in units of the noise's variance."""
         places = np.array([0, *cuts])
-        grams = self.shape.grams[self.numbers[:, None, None], places[:, None], places]
+        if ends is None:
+            grams = self.shape.grams[self.numbers[:, None, None], places[:, None], places]
+            each = self.shape.moments[self.numbers[:, None], places]
+        else:
+            at, last = np.arange(len(self.values)), np.array([0, *ends])[:, None]
+            parts = ((places[:, None] <= at) & (at <= last)) / (last - places[:, None] + 1)
+            grams = parts @ self.shape.grams[self.numbers] @ parts.T
+            each = parts @ self.shape.moments[self.numbers]
         inverse = np.asarray(np.linalg.inv(grams), np.float64)
-        moments = self.shape.moments[self.numbers[:, None], places] @ self.values
+        moments = each @ self.values
         sizes = np.asarray(inverse @ moments, np.float64)
         return sizes, np.maximum(self.squares - (moments * sizes).sum(axis=1), 0.0), inverse
 
-    def losses(self, cuts: Sequence[int]) -> Block:
-        """Twice the negative restricted log-likelihood of each row with a level between each of
-        ``cuts``, a column for each structure; the deviation is the best one."""
+    def losses(self, cuts: Sequence[int] | Labels, ends: Labels | None = None) -> Block:
+        """Twice the negative restricted log-likelihood of each row with changes as in ``fit``, a
+        column for each structure; the deviation is the best one."""
         left = len(self.shape.days) - len(cuts) - 1
-        _, rest, inverse = self.fit(cuts)
+        _, rest, inverse = self.fit(cuts, ends)
         fixed = self.shape.logdets[self.numbers] - np.linalg.slogdet(inverse)[1]
         return np.asarray((left * np.log(np.maximum(rest / left, 1e-30)) + fixed[:, None]).T)
 

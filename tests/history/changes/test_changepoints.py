@@ -255,3 +255,17 @@ def test_the_answer_does_not_depend_on_the_order_of_the_series() -> None:
     for a, b in zip(there, back, strict=True):
         assert [s.position for s in a.steps] == [s.position for s in b.steps]
         assert [s.size for s in a.steps] == pytest.approx([s.size for s in b.steps])
+
+
+@pytest.mark.parametrize("over", [2, 4, 8, 16])
+def test_a_steep_ramp_is_never_missed(over: int) -> None:
+    """20 % in equal parts at ``over`` commits, 100 times the noise: neighbours that agree, or a
+    level that wanders, are no other explanation."""
+    rng = np.random.default_rng(over)
+    for _ in range(12):
+        series = 0.002 * rng.normal(size=(24, POINTS))
+        series[7] += np.clip((np.arange(POINTS) - 12) / over, 0, 1) * np.log(1.2)
+        steps = detect(list(series))[7].steps
+        assert any(step.confirmed for step in steps)
+        size = np.prod([1 + step.size for step in steps if step.size > 0.01]) - 1
+        assert 0.14 < size < 0.24
