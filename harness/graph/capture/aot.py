@@ -79,63 +79,37 @@ class Traced:
     placeholders: list[str] = field(default_factory=list)
 
 
-class Wrapped(torch.nn.Module):
-    """A plain function as a module, which is what export takes."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self._function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        return self._function(*args, **kwargs)
+def transforms_lost(program: torch.export.ExportedProgram) -> bool:
+    """Whether values within a transform of ``torch.func`` were taken for constants, as torch 2.13
+    takes what ``grad`` and ``vjp`` differentiate, the inputs too."""
+    wrapped: Callable[[torch.Tensor], bool] = torch._C._functorch.is_functorch_wrapped_tensor
+    return any(isinstance(v, torch.Tensor) and wrapped(v) for v in program.constants.values())
 
 
-def export(
-    module: torch.nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    mode: Any,
-    training: bool,
-) -> tuple[torch.nn.Module, Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]]:
-    """``module`` exported on fake tensors, which finds the model's source lines; and what runs it
-    with another state, by name, on flat arguments, handing each operator's line on to whatever
-    traces it."""
-    with torch.set_grad_enabled(training), mode:
-        program = torch.export.export(module, args, kwargs, strict=False)
-        gm: Any = program.module(check_guards=False)
-    for node in list(gm.graph.nodes):
-        if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
-            gm.graph.erase_node(node)
-    gm.recompile()
-    # node by node, so that traces keep the source lines
-    runner = Wrapped(functools.partial(fx.Interpreter(gm).run, enable_io_processing=False))
-    runner.gm = gm
-
-    def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
-        named = {f"gm.{name}": value for name, value in state.items()}
-        return torch.func.functional_call(runner, named, tuple(leaves))
-
-    return gm, run
-
-
-class _Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Answers with zero when a model asks for a value while it is built. Initialisation schemes
+class _Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """What a model meets while it is built. Asked for a value it gets zero: initialisation schemes
     look at the numbers they have drawn, and rates are read off ``torch.linspace``; neither matters
-    for the graph."""
+    for the graph. And no result is referred to from outside the model, for ``Module.to`` swaps
+    parameters in place, which torch refuses for a tensor that a weak reference points at: those by
+    which ``mode`` would know results again, and never has to, are dropped."""
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._known = mode.fake_tensor_converter.tensor_memo
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is _aten._local_scalar_dense.default:
             dtype = args[0].dtype
             return False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        self._known.clear()
+        return result
 
 
 @contextmanager
 def fake_mode() -> Iterator[Any]:
     """A context for building models: tensors have sizes and types but no memory."""
-    unread: TorchDispatchMode = _Unread()  # type: ignore[no-untyped-call]
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, unread:
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _Building(mode):
         yield mode
 
 
