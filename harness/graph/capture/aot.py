@@ -57,6 +57,7 @@ KEPT_OUTPUTS = "kept_outputs"
 which are the first, whether they have a gradient."""
 _aten = torch.ops.aten
 _with_effects = torch.ops.higher_order.with_effects
+_invoke_subgraph = torch.ops.higher_order.invoke_subgraph
 _TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
 _SAME_MEMORY = (operator.getitem, _aten._unsafe_view.default)
 _SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)
@@ -191,7 +192,7 @@ def compile_joint(
 
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
-    for change in (dense_masks, resampled, writes, mark_users):
+    for change in (_inline_readers, dense_masks, resampled, writes, mark_users):
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
@@ -230,6 +231,36 @@ def compile_joint(
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
         return called.by(compiler(gm, inputs), inputs)
+
+
+def _inline_readers(gm: fx.GraphModule) -> None:
+    """Inline nested regions that read a number off a tensor: with dynamic sizes a region is given
+    its floats so. Torch knows the number by its tensor, but not that inside a region, where it then
+    refuses to trace the reading, and to run it as well."""
+    for inner in [one for one in gm.children() if isinstance(one, fx.GraphModule)]:
+        _inline_readers(inner)
+    for node in gm.graph.find_nodes(op="call_function", target=_invoke_subgraph):
+        body = getattr(gm, node.args[0].target)
+        if not (reads := body.graph.find_nodes(op="call_method", target="item")):
+            continue
+        places = body.graph.find_nodes(op="placeholder")
+        values: dict[fx.Node, Any] = dict(zip(places, node.args[2:], strict=True))
+        with gm.graph.inserting_before(node):
+            results: Any = gm.graph.graph_copy(body.graph, values)
+        for read in reads:
+            source = values[read.args[0]]  # of later calls torch gives the number
+            given = source.meta["example_value"] if isinstance(source, fx.Node) else source
+            if not isinstance(given, torch.Tensor):
+                values[read].replace_all_uses_with(source)
+                gm.graph.erase_node(values[read])
+        for held in body.graph.find_nodes(op="get_attr"):
+            values[held].target = f"{node.name}_{held.target}"
+            setattr(gm, values[held].target, getattr(body, held.target))
+        for user in list(node.users):
+            user.replace_all_uses_with(results[user.args[1]])
+            gm.graph.erase_node(user)
+        gm.graph.erase_node(node)
+    gm.recompile()
 
 
 def _relaid(gm: fx.GraphModule, for_gpu: bool) -> None:
