@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.nn.attention.flex_attention import flex_attention
@@ -129,6 +130,30 @@ def test_gradients_go_through_control(function: Function, devices: Devices) -> N
     torch.compile(function, backend=compiler, fullgraph=True)(x).sum().backward()
     torch.testing.assert_close(x.grad, own.grad)
     assert sum(calls(compiler).values()) == 2 * sum(CASES[function].values())
+
+
+class Normalised(nn.Module):
+    def __init__(self, eps: float) -> None:
+        super().__init__()
+        self.inner, self.norm = nn.Linear(12, 12), nn.LayerNorm(12, eps=eps)
+
+    @torch.compiler.nested_compile_region
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.inner(x).relu() + x)
+
+
+def test_regions_may_hold_numbers_while_sizes_are_dynamic(devices: Devices) -> None:
+    """Dynamo gives a region of dynamic sizes its numbers as tensors."""
+    model = nn.Sequential(*(Normalised(10.0**-n) for n in (1, 2, 3)))
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    compiled = torch.compile(model, backend=compiler, dynamic=True)
+    for rows in (5, 7):
+        x = torch.randn(rows, 12)
+        torch.testing.assert_close(found := compiled(x), wanted := model(x))
+        parameters = list(model.parameters())
+        ours = torch.autograd.grad(found.sin().sum(), parameters)
+        theirs = torch.autograd.grad(wanted.sin().sum(), parameters)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
 def test_inputs_change_after_everything_has_read_them(devices: Devices) -> None:

@@ -40,6 +40,7 @@ from harness.target import TARGETS
         ({3: True}, "does not know this option", "tune"),
         ({"tune": ["guided"]}, "no way to tune", "guided"),
         ({"tuning_table": 7}, "is a file", "a path"),
+        ({"tuning_table": "no/such.json"}, "is a file", "a file"),
     ],
     ids=str,
 )

@@ -57,6 +57,7 @@ KEPT_OUTPUTS = "kept_outputs"
 which are the first, whether they have a gradient."""
 _aten = torch.ops.aten
 _with_effects = torch.ops.higher_order.with_effects
+_invoke_subgraph = torch.ops.higher_order.invoke_subgraph
 _TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
 _SAME_MEMORY = (operator.getitem, _aten._unsafe_view.default)
 _SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)
@@ -79,63 +80,37 @@ class Traced:
     placeholders: list[str] = field(default_factory=list)
 
 
-class Wrapped(torch.nn.Module):
-    """A plain function as a module, which is what export takes."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self._function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        return self._function(*args, **kwargs)
+def transforms_lost(program: torch.export.ExportedProgram) -> bool:
+    """Whether values within a transform of ``torch.func`` were taken for constants, as torch 2.13
+    takes what ``grad`` and ``vjp`` differentiate, the inputs too."""
+    wrapped: Callable[[torch.Tensor], bool] = torch._C._functorch.is_functorch_wrapped_tensor
+    return any(isinstance(v, torch.Tensor) and wrapped(v) for v in program.constants.values())
 
 
-def export(
-    module: torch.nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    mode: Any,
-    training: bool,
-) -> tuple[torch.nn.Module, Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]]:
-    """``module`` exported on fake tensors, which finds the model's source lines; and what runs it
-    with another state, by name, on flat arguments, handing each operator's line on to whatever
-    traces it."""
-    with torch.set_grad_enabled(training), mode:
-        program = torch.export.export(module, args, kwargs, strict=False)
-        gm: Any = program.module(check_guards=False)
-    for node in list(gm.graph.nodes):
-        if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
-            gm.graph.erase_node(node)
-    gm.recompile()
-    # node by node, so that traces keep the source lines
-    runner = Wrapped(functools.partial(fx.Interpreter(gm).run, enable_io_processing=False))
-    runner.gm = gm
-
-    def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
-        named = {f"gm.{name}": value for name, value in state.items()}
-        return torch.func.functional_call(runner, named, tuple(leaves))
-
-    return gm, run
-
-
-class _Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Answers with zero when a model asks for a value while it is built. Initialisation schemes
+class _Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """What a model meets while it is built. Asked for a value it gets zero: initialisation schemes
     look at the numbers they have drawn, and rates are read off ``torch.linspace``; neither matters
-    for the graph."""
+    for the graph. And no result is referred to from outside the model, for ``Module.to`` swaps
+    parameters in place, which torch refuses for a tensor that a weak reference points at: those by
+    which ``mode`` would know results again, and never has to, are dropped."""
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._known = mode.fake_tensor_converter.tensor_memo
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is _aten._local_scalar_dense.default:
             dtype = args[0].dtype
             return False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        self._known.clear()
+        return result
 
 
 @contextmanager
 def fake_mode() -> Iterator[Any]:
     """A context for building models: tensors have sizes and types but no memory."""
-    unread: TorchDispatchMode = _Unread()  # type: ignore[no-untyped-call]
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, unread:
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _Building(mode):
         yield mode
 
 
@@ -217,7 +192,7 @@ def compile_joint(
 
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
-    for change in (dense_masks, resampled, writes, mark_users):
+    for change in (_inline_readers, dense_masks, resampled, writes, mark_users):
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
@@ -256,6 +231,36 @@ def compile_joint(
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
         return called.by(compiler(gm, inputs), inputs)
+
+
+def _inline_readers(gm: fx.GraphModule) -> None:
+    """Inline nested regions that read a number off a tensor: with dynamic sizes a region is given
+    its floats so. Torch knows the number by its tensor, but not that inside a region, where it then
+    refuses to trace the reading, and to run it as well."""
+    for inner in [one for one in gm.children() if isinstance(one, fx.GraphModule)]:
+        _inline_readers(inner)
+    for node in gm.graph.find_nodes(op="call_function", target=_invoke_subgraph):
+        body = getattr(gm, node.args[0].target)
+        if not (reads := body.graph.find_nodes(op="call_method", target="item")):
+            continue
+        places = body.graph.find_nodes(op="placeholder")
+        values: dict[fx.Node, Any] = dict(zip(places, node.args[2:], strict=True))
+        with gm.graph.inserting_before(node):
+            results: Any = gm.graph.graph_copy(body.graph, values)
+        for read in reads:
+            source = values[read.args[0]]  # of later calls torch gives the number
+            given = source.meta["example_value"] if isinstance(source, fx.Node) else source
+            if not isinstance(given, torch.Tensor):
+                values[read].replace_all_uses_with(source)
+                gm.graph.erase_node(values[read])
+        for held in body.graph.find_nodes(op="get_attr"):
+            values[held].target = f"{node.name}_{held.target}"
+            setattr(gm, values[held].target, getattr(body, held.target))
+        for user in list(node.users):
+            user.replace_all_uses_with(results[user.args[1]])
+            gm.graph.erase_node(user)
+        gm.graph.erase_node(node)
+    gm.recompile()
 
 
 def _relaid(gm: fx.GraphModule, for_gpu: bool) -> None:

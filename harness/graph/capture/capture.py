@@ -15,6 +15,8 @@ from itertools import chain, count, repeat
 from typing import Any, Literal
 
 import torch
+from torch import fx
+from torch.func import functional_call
 from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
 
@@ -89,7 +91,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
             source_in("".join(traceback.format_list(outside))) or source_in(str(error)),
             reason(error),
             f"a model {_BY_DATA[0] if by_data else 'that runs on the arguments beside it'}",
-            _BY_DATA[1] if by_data else "run it as it is, where it should raise as well",
+            _BY_DATA[1] if by_data else "run it as it is; report it if that does not raise",
         ) from error
 
 
@@ -129,8 +131,15 @@ def _build(target: Target, training: bool) -> Example:
         raise CaptureFailed(
             f"{target.text} could not be built",
             got=reason(error),
-            remedy="check the options; the model's own library refused them",
+            remedy=f"check the options; {_maker(target)}",
         ) from error
+
+
+def _maker(target: Target) -> str:
+    """Who raised while the model of ``target`` was built."""
+    if target.provider in PROVIDERS:
+        return "the model's own library refused them"
+    return f"this was raised in {target.name}, called on tensors that have no values"
 
 
 def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:
@@ -158,11 +167,76 @@ class _Flat:
     prefix: str
 
 
-def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
+class _Wrapped(torch.nn.Module):
+    """A plain function as a module, which is what export takes."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self._function(*args, **kwargs)
+
+
+_Run = Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]
+
+
+def _runnable(example: Example, mode: Any, training: bool) -> tuple[torch.nn.Module, _Run]:
+    """The example's module, exported, which finds the model's source lines; and what runs it
+    with another state, by name, on flat arguments, handing each operator's line on to whatever
+    traces it. What torch cannot export is itself what runs, and its operators have no lines."""
     module = example.function
-    module = module if isinstance(module, torch.nn.Module) else aot.Wrapped(module)
+    module = module if isinstance(module, torch.nn.Module) else _Wrapped(module)
+    if (gm := _exported(module, example, mode, training)) is None:
+        spec = pytree.tree_structure((example.args, example.kwargs))
+
+        def run_itself(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
+            return functional_call(module, state, *pytree.tree_unflatten(leaves, spec))
+
+        return module, run_itself
+    # node by node, so that traces keep the source lines
+    runner = _Wrapped(partial(fx.Interpreter(gm).run, enable_io_processing=False))
+    runner.gm = gm
+
+    def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
+        named = {f"gm.{name}": value for name, value in state.items()}
+        return functional_call(runner, named, tuple(leaves))
+
+    return gm, run
+
+
+def _exported(module: torch.nn.Module, example: Example, mode: Any, training: bool) -> Any:
+    """``module`` exported on fake tensors; None for one that calls ``torch.func.grad``, ``jacrev``
+    and their like, which torch exports wrongly or not at all."""
+    try:
+        with torch.set_grad_enabled(training), mode:
+            program = torch.export.export(module, example.args, example.kwargs, strict=False)
+            gm: Any = program.module(check_guards=False)
+    except Exception as error:
+        if _IN_TRANSFORM.search("".join(traceback.format_exception(error))):
+            return None
+        raise
+    if aot.transforms_lost(program):
+        return None
+    for node in list(gm.graph.nodes):
+        if node.target in _ASSERTIONS:
+            gm.graph.erase_node(node)
+    gm.recompile()
+    return gm
+
+
+_IN_TRANSFORM = re.compile("eager_transforms|functorch tensor|Expected FakeTensor")
+"""In what torch says where it meets, while it exports, a value within a transform."""
+_ASSERTIONS = (
+    torch.ops.aten._assert_tensor_metadata.default,
+    torch.ops.aten._assert_scalar.default,
+)
+
+
+def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
     named = _leaves(example)
-    exported, run = aot.export(module, example.args, example.kwargs, mode, training)
+    exported, run = _runnable(example, mode, training)
     held: list[tuple[str, torch.Tensor, str]]
     held = [(name, value, "parameter") for name, value in exported.named_parameters()]
     held += [(name, value, "buffer") for name, value in exported.named_buffers()]

@@ -71,6 +71,9 @@ def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str,
     search = SEARCHES["none" if isinstance(tune, bool) else tune]()
     settings = Settings(search, bool(given.get("deterministic", False)))
     file = None if table is None else Path(table).absolute()
+    if file is not None and not file.is_file():
+        remedy = "write it with `harness tune GRAPH --save-table FILE`"
+        raise _wrong("the option tuning_table is a file", str(file), ("a file",), remedy)
     chosen = {name: given[name] for name in switches if name in given}
     return chosen, (tune is not False, settings, file)
 

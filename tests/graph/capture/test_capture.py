@@ -250,6 +250,8 @@ def test_options_and_dtype_reach_the_model():
         (f"{HERE}:counting", CaptureFailed, "in forward: return x.nonzero()"),
         (f"{HERE}:unfit", CaptureFailed, "in <lambda>: return (lambda x: x @ x)"),
         (f"{HERE}:unfit", CaptureFailed, "that runs on the arguments beside it"),
+        (f"{HERE}:raising", CaptureFailed, "could not be built"),
+        (f"{HERE}:raising", CaptureFailed, "this was raised in raising"),
         (f"{HERE}:overflowing", CaptureFailed, "without overflow"),
         (f"{HERE}:chosen", CaptureFailed, "in forward: return torch.cond("),
         (f"{HERE}:chosen", CaptureFailed, "a graph file has no control flow"),
@@ -259,6 +261,54 @@ def test_bad_targets(target, error, words):
     with pytest.raises(error) as caught:
         capture(target)
     assert words in str(caught.value)
+
+
+def narrowed(dtype):
+    block = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)).to(getattr(torch, dtype))
+    block.append(nn.Linear(4, 4).to(torch.float32).half().to(getattr(torch, dtype)))
+    return block, (torch.randn(2, 4, dtype=getattr(torch, dtype)),)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_a_model_may_convert_itself_while_it_is_built(dtype):
+    (graph,) = capture(f"{HERE}:narrowed?dtype={dtype}")
+    assert {i.type.dtype.torch_name for i in graph.inputs} == {dtype}
+    assert len(graph.inputs) == 7
+
+
+class Differentiates(nn.Module):
+    def __init__(self, transform):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.transform = transform
+
+    def forward(self, x):
+        def function(y):
+            y = self.inner(y)
+            return y.sin() * y.sum()
+
+        if self.transform == "jvp":
+            return torch.func.jvp(function, (x,), (x,))[1]
+        if self.transform in ("grad", "hessian"):
+            return getattr(torch.func, self.transform)(lambda y: function(y).sum())(x)
+        return getattr(torch.func, self.transform)(function)(x)
+
+
+def differentiating(transform):
+    x = torch.randn(3, 4) if transform == "vmap" else torch.randn(4)
+    return Differentiates(transform), (x,)
+
+
+@pytest.mark.parametrize("transform", ["grad", "jacrev", "jacfwd", "hessian", "jvp", "vmap"])
+def test_transforms_of_functions_are_captured(transform):
+    """Torch exports what some of them differentiate as a constant, and some not at all."""
+    (graph,) = capture(f"{HERE}:differentiating?transform={transform}")
+    model, (x,) = differentiating(transform)
+    assert [i.name for i in graph.inputs] == ["inner_weight", "inner_bias", "x"]
+    weight, bias = (p.detach() for p in model.parameters())
+    (found,) = run(graph, [weight, bias, x])
+    torch.testing.assert_close(found, model(x).detach())
+    capture(f"{HERE}:differentiating?transform={transform}", CaptureOptions(mode="training"))
 
 
 def test_training_without_anything_to_train():
@@ -278,6 +328,10 @@ def test_library_that_cannot_be_imported(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "timm", None)
     with pytest.raises(CaptureFailed, match="timm cannot be imported"):
         capture("timm:resnet50")
+
+
+def raising():
+    raise ValueError("three rows")
 
 
 def ended(traced=False):
