@@ -250,8 +250,8 @@ def _table(a: _Side, b: _Side, same: NDArray[np.bool_], *, paired: bool) -> _Tab
     # others only a side's own scatter counts.
     sides, together = (a.logs, b.logs - apart[:, None]), same & (not paired)
     whole = np.nanvar(np.hstack(sides), axis=1, ddof=1)
-    shown = np.where(together, whole, np.where(df > 0, own, np.nan))
-    seen = modes.find(ms, shown, sides, together, paired=paired)
+    inner = np.where(df > 0, own, np.nan)
+    seen = modes.find(ms, np.where(together, whole, inner), inner, sides, together, paired=paired)
     errors = np.hstack((a.squares, b.squares))
     within = np.where((errors == 0).any(axis=1), np.nan, np.nanmean(errors, axis=1))
     return _Table(ms, difference, own, df, share, parts, *seen, within, medians)

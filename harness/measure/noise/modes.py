@@ -57,6 +57,7 @@ class _Jump:
 def find(
     ms: Floats,
     variances: Floats,
+    inner: Floats,
     sides: tuple[Floats, Floats],
     together: NDArray[np.bool_],
     *,
@@ -64,19 +65,26 @@ def find(
 ) -> tuple[NDArray[np.bool_], list[tuple[FalsePositive, ...]]]:
     """Of each kernel of a table whether it is bimodal, and the risks there are of its difference,
     one for each cause, the same causes in the same order for all kernels. ``ms``: durations in
-    milliseconds. ``variances``: of the logarithms of processes' medians, NaN where unknown.
-    ``sides``: those logarithms, a row for each kernel and a column for each process of A and of B
-    (NaN: none); ``together``: which kernels are known to be the same on both. ``paired``: both
-    sides were interleaved, so that what a process does to both cancels.
+    milliseconds. ``variances``: of the logarithms of processes' medians, NaN where unknown;
+    ``inner``: inside the sides, where what moves kernels between runs is not. ``sides``: those
+    logarithms, a row for each kernel and a column for each process of A and of B (NaN: none);
+    ``together``: which kernels are known to be the same on both. ``paired``: both sides were
+    interleaved, so that what a process does to both cancels.
 
-    A kernel has modes if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
-    nearest durations (median) and two modes explain it. Jumps that agree with another kernel's
-    have a cause, in time (another launch interval) or in per cent (another clock or place in
-    memory), whichever more of them do; one alone is an odd kernel, and its variance says so."""
+    A kernel has modes if two explain its variance, which is ``_FAR`` times that of the ``_NEAR``
+    kernels of the nearest durations (median; around their modes, since most may have some). Jumps
+    that agree with another kernel's have a cause, in time (another launch interval) or in per cent
+    (another clock or place in memory), whichever more of them do; one alone is an odd kernel."""
     known = np.flatnonzero(np.isfinite(variances))
     bimodal = np.zeros(len(ms), dtype=np.bool_)
-    jumps = []
-    usual = _usual(np.log(ms[known]), variances[known])
+    if not len(known):
+        return bimodal, [()] * len(ms)
+    levels = (sides[1] - sides[0] if paired else np.hstack(sides))[known]
+    jumps, inside, (_, around) = [], inner[known], _split(levels)
+    # Of three values four in ten lie so near to two modes by chance.
+    tight = np.where(np.isfinite(levels).sum(axis=1) > 3, _TIGHT, _TIGHT**2)
+    around = np.where(around * tight < inside, around, inside)
+    usual = _usual(np.log(ms[known]), variances[known], inside, around)
     for n in known[variances[known] > _FAR * usual].tolist():
         logs = [side[n][np.isfinite(side[n])] for side in sides]
         jump = _jump(float(ms[n]), [np.concatenate(logs)] if together[n] else logs, paired=paired)
@@ -93,21 +101,20 @@ def find(
     ]
 
 
-def _usual(x: Floats, variances: Floats) -> Floats:
-    """The median of ``variances`` over the ``_NEAR`` kernels whose ``x`` is nearest to each."""
-    width = min(_NEAR, len(x))
-    if not width:
-        return variances
+def _usual(x: Floats, whole: Floats, inside: Floats, around: Floats) -> Floats:
+    """The median of the variances over the ``_NEAR`` kernels whose ``x`` is nearest to each: the
+    ``whole`` ones, or where most have modes ``inside`` the sides those ``around`` them."""
     order = np.argsort(x, kind="stable")
-    ordered = x[order]
-    windows = np.lib.stride_tricks.sliding_window_view(variances[order], width)
-    low, high = ordered[: len(windows)], ordered[width - 1 :]
+    ordered = np.stack([x, whole, inside, around])[:, order]
+    near, *windows = np.lib.stride_tricks.sliding_window_view(ordered, min(_NEAR, len(x)), axis=1)
+    low, high = near[:, 0], near[:, -1]
     # Of the two windows whose middles lie about a kernel the one that reaches less far from it.
-    above = np.clip(np.searchsorted(low + high, 2 * x), 1, len(windows) - 1)
+    above = np.clip(np.searchsorted(low + high, 2 * x), 1, len(near) - 1)
     below = np.maximum(above - 1, 0)
     reach = [np.maximum(x - low[at], high[at] - x) for at in (below, above)]
     nearest = np.where(reach[0] <= reach[1], below, above)
-    return np.asarray(np.maximum(np.median(windows, axis=1)[nearest], FLOOR))
+    usual, most, left = np.median(windows, axis=2)[:, nearest]
+    return np.asarray(np.maximum(np.where(most > _TIGHT * left, left, usual), FLOOR))
 
 
 def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:
@@ -115,18 +122,24 @@ def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:
     In turns, where a difference has three, how far its processes lie apart."""
     counts = tuple(len(one) for one in sides)
     side = np.sort(max(sides, key=lambda one: float(np.ptp(one))))
-    count = len(side)
-    if count < 2 or side[0] == side[-1]:
+    (fast,), (around,) = _split(side[None])
+    if side[0] == side[-1] or (not paired and around * _TIGHT > side.var(ddof=1)):
         return None
-    splits = [(side[:n], side[n:]) for n in range(1, count)]
-    left = [len(a) * float(a.var()) + len(b) * float(b.var()) for a, b in splits]
-    best = int(np.argmin(left))
-    below, above = splits[best]
-    if paired:
-        return _Jump(ms, float(np.ptp(side)), len(below), count, counts)
-    if left[best] / max(1, count - 2) * _TIGHT > float(side.var(ddof=1)):
-        return None
-    return _Jump(ms, float(above.mean() - below.mean()), len(below), count, counts)
+    log = np.ptp(side) if paired else side[fast:].mean() - side[:fast].mean()
+    return _Jump(ms, float(log), int(fast), len(side), counts)
+
+
+def _split(logs: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Of each row (NaN: none) how many of its smallest values are the one of the two groups that
+    explain most, and the variance left around these (NaN where there are fewer than three)."""
+    count = np.isfinite(logs).sum(axis=1, keepdims=True)
+    off = np.nan_to_num(np.sort(logs - np.nanmean(logs, axis=1, keepdims=True)))  # NaN last
+    lower = np.arange(1, off.shape[1] + 1)
+    # The squares between the groups, whose sums are opposite.
+    between = off.cumsum(axis=1) ** 2 * (1 / lower + 1 / np.maximum(count - lower, 1))
+    between[lower >= count] = 0.0
+    inside = np.maximum((off**2).sum(axis=1) - between.max(axis=1), 0.0)
+    return 1 + between.argmax(axis=1), inside / np.where(count > 2, count - 2.0, np.nan)[:, 0]
 
 
 def _groups(jumps: Sequence[_Jump]) -> list[tuple[list[_Jump], bool]]:
@@ -136,8 +149,7 @@ def _groups(jumps: Sequence[_Jump]) -> list[tuple[list[_Jump], bool]]:
     while True:
         in_time = _largest(left, [jump.time for jump in left])
         in_share = _largest(left, [jump.log for jump in left])
-        timed = len(in_time) > len(in_share)
-        group = in_time if timed else in_share
+        group, timed = (in_time, True) if len(in_time) > len(in_share) else (in_share, False)
         if len(group) < 2:
             return found
         found.append((group, timed))
@@ -182,17 +194,13 @@ def _chances(
     share = len(members) / kernels
     if paired:  # Both sides have to fall right in each process.
         return {(a, b): share * 2.0 ** (1 - 2 * a) for a, b in counts}
-    fast, slow = _GRID, 1 - _GRID
-    weight, seen = np.ones_like(fast), np.zeros_like(fast)
+    fast, slow, weight = _GRID, 1 - _GRID, np.ones_like(_GRID)
     for jump in members:
         mixed = 1 - fast**jump.count - slow**jump.count
         weight = weight * fast**jump.fast * slow ** (jump.count - jump.fast) / mixed
         weight = weight / weight.max()
-        one_mode = np.ones_like(fast)
-        for count in jump.sides:
-            one_mode = one_mode * (fast**count + slow**count)
-        seen = seen + (1 - one_mode) / len(members)
-    weight = weight / weight.sum()
+    one_mode = [np.prod([fast**n + slow**n for n in jump.sides], axis=0) for jump in members]
+    weight, seen = weight / weight.sum(), 1 - np.mean(one_mode, axis=0)
     return {
         (a, b): share * float((weight * (fast**a * slow**b + fast**b * slow**a) / seen).sum())
         for a, b in counts

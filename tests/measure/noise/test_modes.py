@@ -93,7 +93,7 @@ def test_smaller_and_larger_changes_are_found_beside_levels() -> None:
     )
 
 
-@pytest.mark.parametrize("often", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize("often", [0.02, 0.1, 0.15, 0.18, 0.2, 0.4])  # most have both from 0.12 on
 @pytest.mark.parametrize("processes", [2, 3])
 def test_the_family_rate_holds_where_the_pace_changes(processes: int, often: float) -> None:
     chance, tables = np.random.default_rng([processes, int(100 * often)]), 30
@@ -101,6 +101,21 @@ def test_the_family_rate_holds_where_the_pace_changes(processes: int, often: flo
     hit = sum(any(e.verdict in CHANGED for e in found) for found in alarms)
     assert hit / tables <= RULES.alpha + 3 * (0.05 * 0.95 / tables) ** 0.5
     assert sum(e.verdict in CHANGED for f in alarms for e in f) / tables / KERNELS <= 0.01
+
+
+@pytest.mark.parametrize("often", [0.2])
+@pytest.mark.parametrize(("processes", "paired"), [(3, False), (3, True), (5, True)])
+def test_levels_are_seen_where_most_kernels_have_both(
+    processes: int, paired: bool, often: float
+) -> None:
+    """What is usual is the scatter at one level, however many kernels show both."""
+    chance = np.random.default_rng([processes, int(100 * often), paired])
+    ms = np.exp(chance.uniform(np.log(0.0015), np.log(0.008), KERNELS))
+    a, b = paced(chance, processes, often, ms=ms)
+    shown = np.ptp(b - a if paired else np.hstack((a, b)), axis=1) > 0.02
+    assert shown.mean() > 0.4
+    _, noise = estimate(pairs_of((a, b)), paired=paired)
+    assert 0.6 * shown.sum() <= noise.bimodal <= shown.sum() + 1
 
 
 def test_a_noisy_kernel_has_no_levels() -> None:
