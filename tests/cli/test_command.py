@@ -198,16 +198,6 @@ def test_operators_and_types_that_torch_has_not_are_named(
 
 
 @pytest.mark.parametrize("words", ["conformance -k add", "fuzz --count 1"])
-def test_a_journal_that_cannot_be_written_is_told_before_torch_is_imported(
-    harness: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
-) -> None:
-    for name in ("operators", "fuzz"):
-        monkeypatch.setitem(sys.modules, f"harness.conformance.{name}", None)
-    answer = harness(*words.split(), "--journal", tmp_path)
-    assert answer.status == 1 and "a file could not be written" in answer.err
-
-
-@pytest.mark.parametrize("words", ["conformance -k add", "fuzz --count 1"])
 def test_programs_on_a_gpu_want_one(
     harness: Command, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:

@@ -131,15 +131,8 @@ def _build(target: Target, training: bool) -> Example:
         raise CaptureFailed(
             f"{target.text} could not be built",
             got=reason(error),
-            remedy=f"check the options; {_maker(target)}",
+            remedy=f"check the options; {target.name} raised this on tensors without values",
         ) from error
-
-
-def _maker(target: Target) -> str:
-    """Who raised while the model of ``target`` was built."""
-    if target.provider in PROVIDERS:
-        return "the model's own library refused them"
-    return f"this was raised in {target.name}, called on tensors that have no values"
 
 
 def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:
@@ -220,7 +213,7 @@ def _exported(module: torch.nn.Module, example: Example, mode: Any, training: bo
     if aot.transforms_lost(program):
         return None
     for node in list(gm.graph.nodes):
-        if node.target in _ASSERTIONS:
+        if str(node.target).startswith("aten._assert_"):
             gm.graph.erase_node(node)
     gm.recompile()
     return gm
@@ -228,10 +221,6 @@ def _exported(module: torch.nn.Module, example: Example, mode: Any, training: bo
 
 _IN_TRANSFORM = re.compile("eager_transforms|functorch tensor|Expected FakeTensor")
 """In what torch says where it meets, while it exports, a value within a transform."""
-_ASSERTIONS = (
-    torch.ops.aten._assert_tensor_metadata.default,
-    torch.ops.aten._assert_scalar.default,
-)
 
 
 def _flatten(example: Example, mode: Any, training: bool) -> _Flat:

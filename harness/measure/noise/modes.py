@@ -19,8 +19,9 @@ F(2, 4) does."""
 _TIGHT = 10.0
 """Times the variance left around two modes that the whole variance has to be, or the kernel is
 noisy and has no modes: of six normal values 8 in 100 are so far in two by chance, of eight 3."""
-_NEAR = 60
-"""Kernels of the nearest durations whose median is the usual variance."""
+_NEAR, _CALM = 60, 0.2
+"""Kernels of the nearest durations whose median is the usual variance; the share of them without
+two modes from which the others' modes are looked for, simulated ([verdicts.md])."""
 _AGREE, _REACH = 1.1, 1.25
 """Jumps of one cause lie so near to the next one; so far beyond those seen may another lie."""
 _GRID = np.linspace(0.005, 0.995, 199)
@@ -103,7 +104,8 @@ def find(
 
 def _usual(x: Floats, whole: Floats, inside: Floats, around: Floats) -> Floats:
     """The median of the variances over the ``_NEAR`` kernels whose ``x`` is nearest to each: the
-    ``whole`` ones, or where most have modes ``inside`` the sides those ``around`` them."""
+    ``whole`` ones, or where most have modes ``inside`` the sides those ``around`` them. Where
+    hardly any shows one mode alone, their own scatter tells of both, and judges better."""
     order = np.argsort(x, kind="stable")
     ordered = np.stack([x, whole, inside, around])[:, order]
     near, *windows = np.lib.stride_tricks.sliding_window_view(ordered, min(_NEAR, len(x)), axis=1)
@@ -114,7 +116,9 @@ def _usual(x: Floats, whole: Floats, inside: Floats, around: Floats) -> Floats:
     reach = [np.maximum(x - low[at], high[at] - x) for at in (below, above)]
     nearest = np.where(reach[0] <= reach[1], below, above)
     usual, most, left = np.median(windows, axis=2)[:, nearest]
-    return np.asarray(np.maximum(np.where(most > _TIGHT * left, left, usual), FLOOR))
+    calm = np.quantile(windows[0], _CALM, axis=1)[nearest]
+    some = (most > _TIGHT * left) & (calm < _TIGHT * left)
+    return np.asarray(np.maximum(np.where(some, left, usual), FLOOR))
 
 
 def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:
