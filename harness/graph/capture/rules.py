@@ -297,7 +297,7 @@ def _clamped(x: Tensor, *bounds: Any) -> Any:
     """Bounds that an integer type has not are what this version of torch makes of them: what its
     ends become, or what it raises."""
     if not (x.is_floating_point() or x.is_complex() or x.dtype is torch.bool):
-        kind, given = torch.iinfo(x.dtype), {one for one in bounds if one is not None}
+        kind, given = torch.iinfo(x.dtype), [one for one in bounds if one is not None]
         if all(type(n) is int for n in given) and not all(kind.min <= n <= kind.max for n in given):
             with _disable_current_modes():
                 ends = torch.tensor([kind.min, kind.max], dtype=x.dtype).clamp(*bounds).tolist()
