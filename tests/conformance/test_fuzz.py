@@ -47,7 +47,8 @@ def test_a_program_on_another_device_makes_all_its_tensors_there() -> None:
         program = replace(make_program(seed), device="meta")
         function, given = program.load()
         assert {arg.device.type for args in given for arg in args} == {"meta"}
-        calls = re.findall(rf"torch\.(?:{'|'.join(fuzzing._MADE)})\(", program.text)
+        made = "|".join(map(re.escape, fuzzing._templates()["made"]))
+        calls = re.findall(rf"\b(?:{made})\(", program.text)
         assert inspect.getsource(function).count("device='meta'") == len(calls)
     small = Program(("torch.tensor([1, 2])",), ("v0 = x0 + torch.arange(2)",), ("v0",))
     assert "device=" not in small.reproducer
@@ -155,7 +156,8 @@ def test_what_torch_traces_for_minutes_is_not_made(
     monkeypatch: pytest.MonkeyPatch, line: str, most: int
 ) -> None:
     """Each of thousands of parts, and of the gradient of a running product each element."""
-    apart = dict.fromkeys(fuzzing._templates(), (f"{{0}}.{line}",))
+    data = fuzzing._templates()
+    apart = data | dict.fromkeys(("dependent", *data["kinds"]), (f"{{0}}.{line}",))
     monkeypatch.setattr(fuzzing, "_templates", lambda: apart)
     for count in (most + 1, 9):
         maker = fuzzing._Maker(random.Random(0), backward=True)
