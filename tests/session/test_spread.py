@@ -349,7 +349,9 @@ def test_a_run_over_the_boards_of_this_machine(
         assert made.run.copy_gbps is None
         found = records(made.session.events())
         run = made.ended(made.run)
-    assert run.copy_gbps in {1000.0, 2000.0}, "as the first board's process measured it"
+    # As the first process of the first board measured it, of this board or, where those of the
+    # second were sooner, behind one or both of them.
+    assert run.copy_gbps in {1000.0, 2000.0, 3000.0}
     assert [(d.name, d.opening) for d in made.devices] == [
         (name, OpenDevice()) for name in ("GPU-a", "GPU-b")
     ]
