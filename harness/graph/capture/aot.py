@@ -260,7 +260,7 @@ def _inline_readers(gm: fx.GraphModule) -> None:
             user.replace_all_uses_with(results[user.args[1]])
             gm.graph.erase_node(user)
         gm.graph.erase_node(node)
-    gm.recompile()
+        gm.recompile()
 
 
 def _relaid(gm: fx.GraphModule, for_gpu: bool) -> None:
