@@ -29,7 +29,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.cache import checksum
 from harness.target import Target
 
-FORMAT = 2
+FORMAT = 3
 SUFFIX = ".kernel"
 _FACTS, _CUBIN = "launch.json", "kernel.cubin"
 _DATE = (1980, 1, 1, 0, 0, 0)

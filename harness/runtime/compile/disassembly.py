@@ -25,13 +25,15 @@ _TOOL_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A kernel as compiled: ``cubin``, the ``ptx`` it was assembled from, and how."""
+    """A kernel as compiled: ``cubin``, the ``ptx`` it was assembled from, and how (``asked`` of
+    the assembler besides)."""
 
     name: str
     cubin: bytes
     ptx: str
     capability: int
     fused: bool
+    asked: str = ""
 
     @classmethod
     def of(cls, compiled: Any, name: str) -> Binary:
@@ -44,6 +46,7 @@ class Binary:
             str(asm["ptx"]),
             int(meta.target.arch),
             bool(meta.enable_fp_fusion),
+            meta.ptx_options or "",
         )
 
     def code(self) -> bytes:
@@ -85,13 +88,25 @@ def facts(binaries: Sequence[Binary]) -> list[StaticMetrics | CompileFailed]:
 
 def _facts(binaries: Sequence[Binary]) -> list[StaticMetrics]:
     """Facts of binaries of one architecture."""
+    pieces = [binary.code() for binary in binaries]
+    return [parse(lines) for lines in _cut(_listing(binaries), [len(piece) for piece in pieces])]
+
+
+def _listing(binaries: Sequence[Binary]) -> str:
+    """The machine code of binaries of one architecture, one after the other."""
     from triton import knobs
 
-    pieces = [binary.code() for binary in binaries]
     where = ", ".join(binary.name for binary in binaries[:3])
     architecture = binaries[0].architecture.replace("sm_", "SM")
-    listing = _tool([knobs.nvidia.nvdisasm.path, "-b", architecture], b"".join(pieces), where)
-    return [parse(lines) for lines in _cut(listing, [len(piece) for piece in pieces])]
+    code = b"".join(binary.code() for binary in binaries)
+    return _tool([knobs.nvidia.nvdisasm.path, "-b", architecture], code, where)
+
+
+def lacks_addend(binary: Binary) -> bool:
+    """Whether a sum of two 16-bit halves adds 0, which no program asks for: where one half is not
+    used, ptxas before 13 loses the number (https://github.com/triton-lang/triton/issues/11581)."""
+    packed = any(name in binary.ptx for name in ("add.s16x2", "add.u16x2"))
+    return packed and _NOTHING_ADDED.search(_listing([binary])) is not None
 
 
 def _cut(listing: str, sizes: Sequence[int]) -> list[list[str]]:
@@ -127,7 +142,7 @@ def spills(binary: Binary) -> int:
     fused = [] if binary.fused else ["--fmad=false"]
     # Line information keeps the assembler's choices as they were in the first run.
     command = [_assembler(binary.capability), "-lineinfo", "-v", *fused]
-    command += [f"--gpu-name={binary.architecture}", "-o", "again.cubin"]
+    command += [*binary.asked.split(), f"--gpu-name={binary.architecture}", "-o", "again.cubin"]
     report = _tool(command, binary.ptx.encode(), binary.name)
     found = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
     return int(found.group(1)) + int(found.group(2)) if found else 0
@@ -167,6 +182,7 @@ _ADDRESS = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/")
 _INSTRUCTION = re.compile(
     r"\s+(@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)(?:\s+0x([0-9a-f]+))?"
 )
+_NOTHING_ADDED = re.compile(r"\bVIADD\.16x2 [^;]*, 0x0 ?;")
 
 _GROUPS: dict[str, str] = {
     "load_global": "LDG LD LDGSTS UTMALDG UBLKCP",

@@ -27,9 +27,11 @@ from harness.runtime.compile.cache import checksum, sealed, unsealed
 from harness.runtime.compile.disassembly import Binary
 from harness.target import Target
 
-_FORMAT = 3
+_FORMAT = 4
 """Raise when the meaning of a cached entry changes."""
 _BYTES_A_REGISTER = 4
+_AS_WRITTEN = {"ptx_options": "--opt-level 0"}
+"""Has the assembler change nothing: right where it is wrong otherwise, and slower."""
 _SCOPED = threading.RLock()
 """Held while Triton's settings are ours: two threads' scopes that overlap would not end them."""
 
@@ -193,7 +195,10 @@ def compile_for(
     }
     try:
         with triton_cache(cache):
-            return triton.compile(source, target=gpu, options=options)
+            made = triton.compile(source, target=gpu, options=options)
+            if disassembly.lacks_addend(Binary.of(made, loaded.name)):
+                made = triton.compile(source, target=gpu, options={**options, **_AS_WRITTEN})
+            return made
     except Exception as error:
         raise CompileFailed(
             "Triton could not compile a kernel",

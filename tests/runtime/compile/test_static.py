@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -47,6 +48,85 @@ def test_sums_of_integers_are_compiled_without_checks() -> None:
     loaded = load(emitted.POINTWISE)
     made = static.compile_for(loaded, H100, loaded.configs[0])
     assert made.metadata.sanitize_overflow is False
+
+
+PADDED = '''
+"""Sums of rows of n elements from the second on, and a 0."""
+import torch
+import triton
+import triton.language as tl
+
+KERNEL = "triton_per_fused_sum_0"; CATEGORY = "per"; BYTES = 2 * 132 * 4097
+CONFIGS = [{"XBLOCK": 4, "R0_BLOCK": 256, "num_warps": 1, "num_stages": 1}]
+SIGNATURE = {"in_ptr0": "*bf16", "out_ptr0": "*bf16", "ks0": "i64", "ks1": "i64"}
+DIVISIBLE_BY_16 = ("in_ptr0", "out_ptr0"); OUTPUTS = (1,); KEPT = (); ALLOWED = 0.01
+
+
+@triton.jit
+def triton_per_fused_sum_0(
+    in_ptr0, out_ptr0, ks0, ks1, XBLOCK: tl.constexpr, R0_BLOCK: tl.constexpr
+):
+    ks0 = tl.full([], ks0, tl.int32)
+    ks1 = tl.full([], ks1, tl.int32)
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
+    xmask = xindex < ks1
+    index = tl.arange(0, R0_BLOCK)[None, :]
+    mask = (index < 128) | ((index < 160) & (index < ks0))
+    inside = (index + 1).to(tl.int64) < ks0.to(tl.int64)
+    row = tl.load(in_ptr0 + (index + ks0 * xindex + 1), xmask & mask & inside, other=0.0)
+    total = tl.sum(tl.where(mask, row.to(tl.float32), 0.0), 1)[:, None]
+    tl.store(out_ptr0 + xindex, total, xmask)
+
+
+def grid(config):
+    return (1025, 1, 1)
+
+
+def get_args(device=None, seed=0):
+    return []
+
+
+def reference(args, wide=False):
+    return []
+
+
+def call(args, config=None):
+    pass
+
+
+def check(args=None, config=None):
+    return {}
+'''
+
+
+def test_an_assembler_that_loses_what_is_added_is_asked_to_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On an H200, with the assembler of Triton 3.6, the sums had an element of the next row."""
+    safe = binary(PADDED)
+    assert "add.s16x2" in safe.ptx
+    assert not disassembly.lacks_addend(safe)
+    monkeypatch.setattr(disassembly, "lacks_addend", lambda binary: False)
+    plain = binary(PADDED)
+    monkeypatch.undo()
+    assert disassembly.lacks_addend(plain) == bool(safe.asked)
+    found = subprocess.run(
+        [disassembly._assembler(90), "--version"], capture_output=True, text=True
+    )
+    assert bool(safe.asked) == (" release 12." in found.stdout)
+
+
+@pytest.mark.parametrize(("added", "lacks"), [("0x0", True), ("0x610081", False), ("R7", False)])
+def test_a_sum_of_halves_with_nothing_added_is_told(
+    added: str, lacks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an assembler before version 13 makes of it, told from the machine code alone."""
+    whole = binary(PADDED)
+    monkeypatch.setattr(
+        disassembly, "_listing", lambda _: f"/*0000*/ VIADD.16x2 R12, R6, {added} ;"
+    )
+    assert disassembly.lacks_addend(whole) is lacks
+    assert not disassembly.lacks_addend(replace(whole, ptx=""))
 
 
 CROWDED = """
