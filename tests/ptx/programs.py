@@ -26,7 +26,7 @@ def _joined(x: torch.Tensor) -> Any:
 
 
 def _normalised(x: torch.Tensor) -> Any:
-    scale = torch.linspace(-1, 2, x.shape[1], dtype=x.dtype)
+    scale = torch.linspace(-1, 2, x.shape[1], dtype=x.dtype, device=x.device)
     return F.layer_norm(x, (x.shape[1],), scale) * 2, F.rms_norm(x, (x.shape[1],), scale)
 
 
@@ -36,8 +36,8 @@ def _chosen(x: torch.Tensor) -> Any:
 
 
 def _added(x: torch.Tensor) -> Any:
-    at = torch.arange(x.shape[0]) % 7
-    sums = torch.zeros(7, x.shape[1], dtype=x.dtype).index_add(0, at, x)
+    at = torch.arange(x.shape[0], device=x.device) % 7
+    sums = torch.zeros(7, x.shape[1], dtype=x.dtype, device=x.device).index_add(0, at, x)
     return sums, torch.zeros_like(x).scatter_add(0, at[:, None].expand_as(x), x * 0.5)
 
 
@@ -55,7 +55,7 @@ def _wrapped(x: torch.Tensor) -> Any:
 
 
 def _loss(x: torch.Tensor) -> Any:
-    target = torch.arange(x.shape[0]) * 7 % x.shape[1]
+    target = torch.arange(x.shape[0], device=x.device) * 7 % x.shape[1]
     return F.cross_entropy(x, target, label_smoothing=0.1), F.log_softmax(x, 0).sum()
 
 
@@ -98,10 +98,12 @@ def _strided(x: torch.Tensor) -> Any:
 
 def _counted(x: torch.Tensor) -> Any:
     at = x.abs().clamp(0, 4).long()
-    ones = torch.zeros(5, dtype=torch.int64).index_add(
+    ones = torch.zeros(5, dtype=torch.int64, device=x.device).index_add(
         0, at.flatten(), torch.ones_like(at).flatten()
     )
-    rows = torch.zeros(5, x.shape[1], dtype=x.dtype).index_put((at[:, 0],), x * 2, True)
+    rows = torch.zeros(5, x.shape[1], dtype=x.dtype, device=x.device).index_put(
+        (at[:, 0],), x * 2, True
+    )
     return ones, rows, torch.zeros_like(x).scatter_reduce(1, at % x.shape[1], x, "amax")
 
 
@@ -166,12 +168,12 @@ def sizes(rng: random.Random, most: int = _MOST) -> tuple[int, int]:
 
 
 def matrix(
-    rng: random.Random, shape: tuple[int, int], dtype: torch.dtype, lying: int
+    rng: random.Random, shape: tuple[int, int], dtype: torch.dtype, lying: int, device: str = "cpu"
 ) -> torch.Tensor:
     """Random numbers; ``lying``: in order, at an odd address, transposed, or with gaps."""
     rows, columns = shape
-    drawn = torch.Generator().manual_seed(rng.getrandbits(32))
-    made = torch.randn(rows * (columns + 3) + 8, generator=drawn).to(dtype)
+    drawn = torch.Generator(device).manual_seed(rng.getrandbits(32))
+    made = torch.randn(rows * (columns + 3) + 8, generator=drawn, device=device).to(dtype)
     if lying == 0:
         return made[: rows * columns].view(rows, columns)
     if lying == 1:
