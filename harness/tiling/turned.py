@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import sympy
 
 from harness.heuristics.facts import Hint
-from harness.ir.affine import affine, positions, size_hint
+from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Masked, values, walk
 from harness.ir.ops import LAUNCH
 from harness.ir.program import Buffer, Role
 from harness.tiling.passes import loaded_by_segment, spared
-from harness.tiling.plan import Category, KernelPlan, Tile
+from harness.tiling.plan import Category, KernelPlan
 
 ACROSS, LINE = 20, 128
 """What an element read across costs, in bytes of traffic: one clock of a multiprocessor, if each is
@@ -30,25 +30,19 @@ def turned(plan: KernelPlan, multiprocessors: int) -> dict[str, int]:
     to be the innermost of it: the one that neighbours of a row differ in. A softmax of 384 whose
     mask has images innermost took 584 us on an H200, 221 with the copy; a norm of 4608 of whose
     rows half lie across 207 and 136, sums of images in channels-last order 269 and 82."""
-    if plan.category not in (Category.PERSISTENT, Category.REDUCTION) or plan.sizes:
-        return {}
-    if plan.facts.hint is Hint.OUTER or len(plan.tiles) > 2:
+    rows_alone = plan.category in (Category.PERSISTENT, Category.REDUCTION) and len(plan.tiles) == 2
+    if not rows_alone or plan.sizes or plan.facts.hint is Hint.OUTER:
         return {}
     cost, dims = Counter[Buffer](), dict[Buffer, int]()
     rows, row = (size_hint(tile.numel) for tile in plan.tiles)
-    points = max(rows, multiprocessors) * row  # as long as the others idle
     for buffer, dim, step, share in _across(plan):
         width = buffer.dtype.itemsize
         more = ACROSS * min(step * width, LINE) // LINE - width
-        cost[buffer] += round(more * points * share)
+        cost[buffer] += round(more * max(rows, multiprocessors) * row * share)  # others idle
         dims[buffer] = dim
-    made = {}
-    for buffer, dim in dims.items():
-        size = size_hint(buffer.numel) * buffer.dtype.itemsize
-        copy = 2 * size + MORE * LAUNCH if buffer.role is Role.INPUT else size
-        if cost[buffer] > WORTH * copy:
-            made[buffer.node] = dim
-    return made
+    size = {buffer: size_hint(buffer.numel) * buffer.dtype.itemsize for buffer in dims}
+    given = {b: size[b] + MORE * LAUNCH if b.role is Role.INPUT else 0 for b in dims}
+    return {b.node: dim for b, dim in dims.items() if cost[b] > WORTH * (size[b] + given[b])}
 
 
 def _across(plan: KernelPlan) -> Iterator[tuple[Buffer, int, int, float]]:
@@ -60,23 +54,16 @@ def _across(plan: KernelPlan) -> Iterator[tuple[Buffer, int, int, float]]:
     loads = [(v, x) for v in masked for x in walk([v.body]) if isinstance(x, Load)]
     part = {(x.buffer, x.index): 1 - spared(v.mask, plan.tiles) for v, x in loads}
     read = [pair for loaded in loaded_by_segment(plan.segments) for pair in sorted(loaded, key=str)]
-    for pair in read if plan.category is Category.REDUCTION else dict.fromkeys(read):
-        buffer, (beside, along) = buffers[pair[0]], (_step(pair[1], t) for t in plan.tiles)
-        wide = plan.facts.hint is not Hint.INNER and beside[0] == 1
-        dims = [d for d, step in enumerate(buffer.stride) if step == along[0] and step != 0]
-        dims = [d for d in dims if size_hint(buffer.shape[d]) >= RUN]
-        whole = all(
-            step != 0 or n == 1 for step, n in zip(buffer.stride, buffer.shape, strict=True)
+    for name, index in read if plan.category is Category.REDUCTION else dict.fromkeys(read):
+        buffer, used = buffers[name], index.free_symbols
+        beside, along = (
+            [e for e in t.entries if e.divisor == 1 and e.var in used] for t in plan.tiles
         )
-        sparse = along[0].is_Integer and along[0] > 1
-        whole &= pair[1].free_symbols <= known
-        if len(dims) == 1 and whole and sparse and not wide and along[1] >= RUN:
-            yield buffer, dims[0], int(along[0]), part.get(pair, 1.0)
-
-
-def _step(index: sympy.Expr, tile: Tile) -> tuple[sympy.Expr, int]:
-    """How far neighbours in a tile are apart, and how many elements go on like that."""
-    inner = [e for e in tile.entries if e.divisor == 1 and e.var in index.free_symbols]
-    strides = affine(index, positions(e.var for e in inner)).strides
-    length = min((size_hint(e.length) for e in inner), default=1)
-    return sympy.Add(*strides), length
+        step = sympy.Add(*(index.coeff(e.var) for e in along))
+        if not step.is_Integer or step < 2 or not used <= known or 0 in buffer.stride:
+            continue  # side by side, at computed places, or the same for all of a dimension
+        wide = plan.facts.hint is not Hint.INNER and any(index.coeff(e.var) == 1 for e in beside)
+        long = [d for d, size in enumerate(buffer.shape) if size_hint(size) >= RUN]
+        dims = [d for d in long if buffer.stride[d] == step]
+        if dims and not wide and all(size_hint(e.length) >= RUN for e in along):
+            yield buffer, dims[0], int(step), part.get((name, index), 1.0)
