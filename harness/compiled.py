@@ -178,6 +178,7 @@ class CompiledGraph:
         regions: dict[str, frozenset[str]] = {}
         loops: dict[str, bool | None] = {}
         kernels: dict[str, tuple[str, str]] = {}
+        turned: dict[str, int | None] = {}
         for region in self.partition.regions:
             names = frozenset(node.name for node in region.graph.nodes)
             regions.update((name, regions.get(name, frozenset()) | names) for name in names)
@@ -191,10 +192,14 @@ class CompiledGraph:
                     loops.update((own[name], looped) for name in group.reduced)
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
-                kernels.update((own[name], where) for name in written)
+                kernels.update((own[name], where) for name in written if name in own)
+            copies = [
+                b for b in (one.program.buffers if one.program else ()) if b.along is not None
+            ]
+            turned.update((own[copy.node], copy.along) for copy in copies)
         called = (call.node.name for call in self.library_calls)
         library = frozenset(called if TEMPLATES in self.partition.graph.facts else ())
-        return Decisions(regions, dict(self.splits), kernels, loops, library)
+        return Decisions(regions, dict(self.splits), kernels, loops, library, turned)
 
     def report(self) -> Report:
         """The account of this compilation."""

@@ -16,7 +16,8 @@ class Decisions:
     legal, nodes with different ones by two. ``loops``: whether the kernel that reduces to a node
     loops over what it reduces; ``None`` where it is one of matrix products. What is ``None`` else,
     or a node that is not listed, leaves the decision to the compiler. ``library``: nodes that could
-    be kernels, and are library calls.
+    be kernels, and are library calls. ``turned``: nodes and inputs that rows read from a copy, and
+    the dimension that is innermost there.
     """
 
     regions: Mapping[str, frozenset[str]] | None = None
@@ -24,6 +25,7 @@ class Decisions:
     kernels: Mapping[str, Hashable] = field(default_factory=dict)
     loops: Mapping[str, bool | None] = field(default_factory=dict)
     library: frozenset[str] = frozenset()
+    turned: Mapping[str, int | None] = field(default_factory=dict)
 
     def split(self, node: str, default: int) -> int:
         """The number of parts of ``node``, 1 for none, where ``default`` is the compiler's own."""
@@ -45,7 +47,8 @@ class Decisions:
         places: dict[Hashable, int] = {}
         kernels = (self.kernels.get(node) for node in nodes)
         numbers = (None if k is None else places.setdefault(k, len(places)) for k in kernels)
-        return tuple(numbers), tuple(self.loops.get(node, "") for node in nodes)
+        loops = tuple(self.loops.get(node, "") for node in nodes)
+        return tuple(numbers), loops, tuple(self.turned.get(node) for node in nodes)
 
 
 UNDECIDED = Decisions()

@@ -24,12 +24,13 @@ from harness.graph.passes.scatters import copy_scatters
 from harness.graph.passes.split import parts_of_blocks, split_reductions
 from harness.heuristics.facts import Family, Hint
 from harness.hooks import Hook, StageTimes, Step, verified
-from harness.ir.nodes import reductions
+from harness.ir.nodes import loads, reductions
 from harness.ir.program import Program
 from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup
 from harness.target import Target
 from harness.tiling.build import plan
+from harness.tiling.turned import turned
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,8 +80,12 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
         return _renamed(twin, region, graph)
     before = dict(state.kernels)
     made = _generate(region, graph, state)
-    if finer := _finer(made.launches, state):
-        state.kernels, state.finer = before, state.finer | finer
+    finer, copied = _finer(made.launches, state), _copied(graph, made.launches, state)
+    if finer or copied:
+        decisions = dataclasses.replace(
+            state.decisions, turned={**state.decisions.turned, **copied}
+        )
+        state.kernels, state.finer, state.decisions = before, state.finer | finer, decisions
         return _compile_region(region, state)
     if made.complete:
         state.regions[key] = made
@@ -100,6 +105,23 @@ def _finer(launches: Sequence[Launch], state: _State) -> dict[str, int]:
             names = {n.removesuffix("_partial") for nest in reducing for n in nest.origins}
             found |= {name: parts * state.splits.get(name, 1) for name in names if parts > 1}
     return {name: parts for name, parts in found.items() if name not in state.finer}
+
+
+def _copied(graph: Graph, launches: Sequence[Launch], state: _State) -> dict[str, int]:
+    """What rows are to read from a turned copy: which way they run is known here alone. Nothing
+    that is changed, or that another kernel reads as it lies."""
+    if state.decisions.chunks is not None:
+        return {}
+    found = [turned(launch.plan, state.target.multiprocessors) for launch in launches]
+    wanted = {name: dim for one in found for name, dim in one.items()}
+    for launch, own in zip(launches, found, strict=True):
+        for name in (
+            wanted.keys() & {load.buffer for load in loads(launch.plan.stores)} - own.keys()
+        ):
+            del wanted[name]
+    changed = {m.input for m in graph.mutations} | {m.value for m in graph.mutations}
+    known = state.decisions.turned.keys() | changed
+    return {name: dim for name, dim in sorted(wanted.items()) if name not in known}
 
 
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:

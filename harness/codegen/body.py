@@ -33,7 +33,7 @@ from harness.ir.index_text import IndexPrinter
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
 from harness.ir.value_bounds import is_held
-from harness.tiling.passes import alternatives, pieces
+from harness.tiling.passes import alternatives, piece_of, pieces
 from harness.tiling.plan import LANES, Category
 
 Context = tuple[ir.Value, ...]
@@ -105,9 +105,7 @@ class Body:
 
     def line(self, scope: Scope, text: str, what: str = "tmp") -> str:
         """A name for ``text`` in ``scope``: a new one, or the name it already is."""
-        if text.isidentifier():
-            return text
-        return self.lines(scope, text, 1, what)[0]
+        return text if text.isidentifier() else self.lines(scope, text, 1, what)[0]
 
     def lines(self, scope: Scope, text: str, count: int, what: str = "tmp") -> tuple[str, ...]:
         """New names in ``scope`` for the ``count`` values of ``text``."""
@@ -178,9 +176,7 @@ class Body:
 
     def known(self, value: ir.Value, context: Context = ()) -> Var | None:
         """The variable that already holds ``value``, if one does in the open scopes."""
-        keys = [(id(value), tuple(id(m) for m in context))]
-        if context:
-            keys.append((id(value), ()))
+        keys = dict.fromkeys([(id(value), tuple(map(id, context))), (id(value), ())])
         for scope in (*self._branches.values(), self.loop, self.outer, self.ahead):
             for key in keys:
                 if scope is not None and key in scope.known:
@@ -202,15 +198,15 @@ class Body:
             value, masks, ready = stack.pop()
             if self.known(value, masks) is not None:
                 continue
-            chosen = id(value) in self._pieces and isinstance(value, ir.Compute)
+            apart = id(value) in self._pieces
+            chosen = apart and piece_of(value) is None
             if ready or chosen:
                 var = self._choose(value, masks) if chosen else self._write(value, masks)
-                key = (id(value), tuple(id(m) for m in masks))
-                self._scope(value, masks).known[key] = var
+                self._scope(value, masks).known[id(value), tuple(map(id, masks))] = var
                 self._keep.append(value)
                 continue
-            if isinstance(value, ir.Masked) and id(value) in self._pieces:
-                self.value(value.mask, masks)
+            if apart:
+                self.value(ir.operands(value)[0], masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
             for one, under in reversed(needed(value, masks, self.dtypes)):
@@ -285,7 +281,7 @@ class Body:
             text = f"{self.cheaper[id(value)]}({texts[0]})"
         if value.op is Op.CAST and self._is_chosen_by_byte(value.dtype):
             text = float8_text(texts[0], value.dtype)
-        return self._assign(value, context, text, tiles)
+        return self._branched(value, context, text, tiles)
 
     def _is_chosen_by_byte(self, dtype: DType) -> bool:
         """Whether what is converted to ``dtype`` needs ``float8_text``."""
@@ -321,13 +317,23 @@ class Body:
         plain = zero or dtype in (DType.F32, DType.BOOL)  # which Triton converts as it is
         other = constant.text if plain else materialised(constant)
         text = f"tl.where({condition}, {materialised(body)}, {other})"
-        branch = self._branches.pop(id(value), None)
-        whole = materialised(constant, self.frame.shape(tiles)) if branch else text
+        return self._branched(value, context, text, tiles)
+
+    def _branched(
+        self, value: ir.Compute | ir.Masked, context: Context, text: str, tiles: frozenset[str]
+    ) -> Var:
+        """The variable of ``text``, under a branch if one is open; asked for before a loop."""
+        piece, branch = piece_of(value), self._branches.pop(id(value), None)
+        if piece is None or branch is None:
+            return self._assign(value, context, text, tiles)
+        mask, _, other = piece
+        whole = materialised(constant_var(other), self.frame.shape(tiles))
         found = self._assign(value, context, whole, tiles)
-        if branch:
-            lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
-            test = f"if tl.max({condition}.to(tl.int32)) > 0:"
-            self._scope(value, context).lines += [test, *lines]
+        test = f"tl.max({materialised(self._at(mask, context))}.to(tl.int32)) > 0"
+        if self.loop is not None and (id(mask), ()) in self.outer.known:
+            test = self.line(self.outer, test, "any")
+        lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
+        self._scope(value, context).lines += [f"if {test}:", *lines]
         return found
 
     def _choose(self, value: ir.Value, context: Context) -> Var:
@@ -379,8 +385,7 @@ class Body:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
         held = [self._at(mask, context[: context.index(mask)]) for mask in context]
         covered = tiles.union(*(var.tiles for var in held))
-        parts = [*self.frame.masks(covered), *map(materialised, held)]
-        return " & ".join(parts) if parts else "None", covered
+        return " & ".join([*self.frame.masks(covered), *map(materialised, held)]) or "None", covered
 
     def _address(self, buffer: str, index: str, spread: str | None) -> str:
         pointer = self.pointers[buffer]

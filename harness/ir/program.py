@@ -27,7 +27,7 @@ class Buffer:
     buffer holds exactly one, so that plain torch can say what belongs in it; of an input that is
     changed before all reads it is the new one. ``extent`` is the number of elements its storage
     must have (largest offset + 1). ``bound`` is the exclusive bound of an integer input that
-    indexes something.
+    indexes something. ``along``: of a copy for rows to read, the dimension that it has innermost.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Buffer:
     role: Role
     node: str
     bound: sympy.Expr | None = None
+    along: int | None = None
 
     @property
     def numel(self) -> sympy.Expr:

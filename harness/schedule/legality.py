@@ -77,7 +77,7 @@ def refused(sides: Sides, joined: Candidate, facts: Facts, short: int = 0) -> Re
     return (
         _scan_is_alone(joined)
         or _positions_agree(joined)
-        or _accesses_agree(sides, joined)
+        or _accesses_agree(sides, joined, facts)
         or _directions_agree(sides, joined, short)
         or _order_is_safe(joined, facts)
     )
@@ -110,13 +110,16 @@ def _crossing(
             yield view, access, other, other_access
 
 
-def _accesses_agree(sides: Sides, joined: Candidate) -> Rejection | None:
+def _accesses_agree(sides: Sides, joined: Candidate, facts: Facts) -> Rejection | None:
     """Whether every element one side hands to the other stays at its point."""
     for view, access, other, other_access in _crossing(sides, joined):
         names = view.nest.name, other.nest.name
         if Use.ATOMIC in (access.use, other_access.use):
             reason = f"{names[0]} and {names[1]} use {access.name}, which any point may change"
             return Rejection("atomic store", f"{reason} atomically")
+        if facts.buffers[access.name].along is not None and other_access.use is Use.LOAD:
+            reason = f"{names[1]} reads {access.name} along its rows, {names[0]} copies it across"
+            return Rejection("turned copy", reason)
         if access.matches(other_access):
             continue
         address = f"{_address(access, joined)} against {_address(other_access, joined)}"

@@ -346,6 +346,7 @@ def _facts(
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     apart = pieces(values(stores), space.tiles())
     dtypes = {b.name: b.dtype for b in buffers}
+    columns = category is Category.REDUCTION and space.hint is Hint.OUTER
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
     skips = space.crossed or family in (Family.POINTWISE, Family.SCAN)
@@ -364,7 +365,7 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
-        pieces=category is Category.POINTWISE and next(apart, None) is not None,
+        pieces=(category is Category.POINTWISE or columns) and next(apart, None) is not None,
         strided=_strided(read, space.tiles()) if skips else 0,
         shared=space.shared,
         looked_up=any(v.indirect for v in loads(stores)),

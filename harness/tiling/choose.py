@@ -104,16 +104,18 @@ def unit_stride(access: Access, splits: Sequence[Split]) -> sympy.Symbol | None:
     """The first variable in which the access has stride 1, or else runs of it."""
     found = affine(access.index, positions(s.var for s in splits))
     exact = (s.var for s, stride in zip(splits, found.strides, strict=True) if stride == 1)
-    runs = (s.var for s in splits if found.rest and _runs(access.index, s))
+    runs = (s.var for s in splits if found.rest and _runs(access.index, s, splits))
     return next(chain(exact, runs), None)
 
 
-def _runs(index: sympy.Expr, split: Split) -> bool:
+def _runs(index: sympy.Expr, split: Split, splits: Sequence[Split]) -> bool:
     """Whether an index with quotients and remainders (a transposed tensor behind another in a
-    ``cat``) goes on by 1 with the split's variable, seen in the middle of its range."""
-    middle = size_hint(split.length) // 2
-    start, *after = (index.subs(split.var, middle + k) for k in (0, 1, SMALLEST_TILE))
-    return [place - start for place in after] == [1, SMALLEST_TILE]
+    ``cat``, rows that are rolled) goes on by 1 with the split's variable, seen in the middle."""
+    middle, far = {s.var: size_hint(s.length) // 2 for s in splits}, size_hint(split.length) - 1
+    steps = (0, 1, min(SMALLEST_TILE, far))
+    first = min(middle[split.var], far - steps[-1])
+    start, *after = (index.subs({**middle, split.var: first + k}) for k in steps)
+    return [place - start for place in after] == [1, steps[-1]]
 
 
 def tile_boundaries(

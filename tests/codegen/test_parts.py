@@ -218,3 +218,40 @@ def test_what_is_done_to_every_piece_is_done_once(
     assert differences(function, given, compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert kernel.source.text.count(what) == times
+
+
+def stacked(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """Three tensors side by side, two of them computed of four others, and their columns' sums."""
+    second, third = turned(first, others[:4]), turned(first.exp(), others[4:])
+    whole = torch.stack([first, second, third], 2).flatten(1)
+    return [whole, whole.sum(0)]
+
+
+def chosen(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """The same as a gradient puts them together: each where its place is, else nothing."""
+    number = torch.arange(3)[:, None]
+    second, third = turned(first, others[:4]), turned(first.exp(), others[4:])
+    parts = [torch.where(number == k, x.unsqueeze(2), 0) for k, x in enumerate((second, third))]
+    whole = (torch.where(number == 2, first.unsqueeze(2), 0) + parts[0] + parts[1]).flatten(1)
+    return [whole, whole.sum(0)]
+
+
+@pytest.mark.parametrize("function", [stacked, chosen])
+@pytest.mark.parametrize(("spared", "branches"), [(5.0, 2), (7.0, 0)])
+def test_stacked_columns_are_a_branch_each(
+    function: Callable[..., object],
+    spared: float,
+    branches: int,
+    devices: Devices,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a loop down columns, whose test stands before the loop."""
+    monkeypatch.setattr(passes, "SPARED", spared)
+    monkeypatch.setattr(passes, "SPARED_MANY", 1)
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    given = [torch.randn(200, 4, 64) for _ in range(9)]
+    assert differences(function, given, compiler) == []
+    texts = [kernel.source.text for kernel in compiler.compiled[-1].kernels]
+    (text,) = (text for text in texts if "for r0_offset" in text and "tl.store(out_ptr1" in text)
+    before, loop = text.split("for r0_offset")
+    assert before.count("tl.max(") == branches and loop.count("if any") == branches

@@ -173,3 +173,38 @@ def test_as_many_tiles_as_can_be_are_an_option(devices: Devices, asked: bool) ->
     assert differences(lambda x, y, z: x * y + z, inputs, compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert len(kernel.source.plan.tiles) == (3 if asked else 1)
+
+
+@pytest.mark.parametrize("shift", [0, 4, 29])
+def test_rolled_images_are_read_along_memory(shift: int, devices: Devices) -> None:
+    """Windows of an image of channels apart, in another order: where is known, not looked up."""
+    torch.manual_seed(shift)
+
+    def windows(x: torch.Tensor) -> torch.Tensor:
+        at = (torch.arange(32) + shift) % 32
+        found = x.permute(0, 2, 3, 1).index_select(1, at).index_select(2, torch.fmod(at, 32))
+        return found.reshape(2, 4, 8, 4, 8, 48).transpose(2, 3).contiguous()
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(windows, [torch.randn(2, 48, 32, 32)], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == ["y", "x"]
+    assert not kernel.source.plan.facts.looked_up
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
+@pytest.mark.parametrize("first", [-3, 0, 5])
+def test_quotients_and_remainders_of_positions(
+    first: int, dtype: torch.dtype, devices: Devices
+) -> None:
+    """Of numbers that wrap around in their type, and of negative ones, they are computed."""
+    divisor = random.Random(first).randint(2, 90)
+
+    def parts(x: torch.Tensor) -> list[torch.Tensor]:
+        n = torch.arange(x.numel()).to(dtype) + first
+        found = [n % divisor, torch.fmod(n, divisor), n // divisor]
+        found.append(torch.div(n, divisor, rounding_mode="trunc"))
+        return [x + part for part in found]
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(parts, [torch.randn(300)], compiler) == []

@@ -19,7 +19,7 @@ def lower(graph: Graph, decisions: Decisions = UNDECIDED) -> Program:
     """The program of ``graph``. Every buffer holds one value of the graph and is called after it.
     What kernels of ``decisions`` store is not recomputed for being small. Raises
     ``UnsupportedOperator`` with the node, its source line and a remedy."""
-    return Lowering(graph, RULES, analyse(graph, RULES), decisions.kernels).run()
+    return Lowering(graph, RULES, analyse(graph, RULES), decisions).run()
 
 
 def supports(op: str) -> bool:

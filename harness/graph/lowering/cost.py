@@ -13,8 +13,6 @@ from harness.ir.ops import LAUNCH, Cost, Op
 MOST_LOADS = 16
 MOST_OPS = 64
 FEW_ELEMENTS, FEW_OPS = 1 << 16, 4
-LITTLE_OPS, LITTLE_PART = 8, 16
-"""Operations, and how many times as many bytes, of what is computed again and not read across."""
 NEAR = 8
 """Ordinary operations, and bytes out of a cache, in the time of a byte of traffic (128 of each a
 clock and multiprocessor, beside 15)."""
@@ -59,13 +57,6 @@ def profile(value: ir.Value) -> Profile:
 def few(found: Profile, numel: int) -> bool:
     """Whether a kernel of its own costs more than computing so few elements again."""
     return numel <= FEW_ELEMENTS and found.ops <= FEW_OPS and not (found.short or found.long)
-
-
-def is_little(found: Profile, read_bytes: int, own_bytes: int) -> bool:
-    """Whether a value is computed in few operations of a fraction of its own bytes, as a mask of
-    rows and columns is (softmax of 384 with one that lies across: 585 us on an H200, 220 along)."""
-    cheap = found.ops <= LITTLE_OPS and not (found.short or found.long)
-    return cheap and bool(found.loads) and read_bytes * LITTLE_PART <= own_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,15 @@ import functools
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import sympy
 
+from harness.decisions import UNDECIDED, Decisions
 from harness.graph.bounds import index_bounds
+from harness.graph.lowering import cost
 from harness.graph.lowering.context import Context
-from harness.graph.lowering.cost import (
-    MOST_LOADS,
-    MOST_OPS,
-    Demand,
-    few,
-    is_little,
-    profile,
-    worth_storing,
-)
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators import pointwise
 from harness.graph.lowering.operators.joining import at_once
@@ -45,7 +39,7 @@ class Uses:
 
     live: tuple[Node, ...]
     points: dict[str, int]
-    demand: dict[str, Demand]
+    demand: dict[str, cost.Demand]
     parts: dict[tuple[str, int], str]
     divided: frozenset[str]
 
@@ -122,18 +116,18 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         # Who needs all of it where it is may store it there for those who read it padded.
         again = reread[name] + padded[name] * (size in ends[name].values())
         often = again / size, copied[name] / size, looked_up[name] / size
-        demand[name] = Demand(count, ended, times, *often, wholes)
+        demand[name] = cost.Demand(count, ended, times, *often, wholes)
     return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
 
 
 @dataclass(slots=True)
 class Lowering:
-    """The state of lowering one graph. ``stored``: values not to be recomputed for being few."""
+    """The state of lowering one graph."""
 
     graph: Graph
     rules: Rules
     uses: Uses
-    stored: Collection[str] = ()
+    decisions: Decisions = UNDECIDED
     context: Context = field(default_factory=Context)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     several: dict[str, tuple[Result | None, ...]] = field(default_factory=dict)
@@ -272,10 +266,7 @@ class Lowering:
             if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
             elif self._needs_buffer(name, kind, result, rule):
-                before = result, kind, self.origins[name]
                 self._realise(name, result)
-                if name in self.context.outputs and self._is_turned(kind, result):
-                    self.tensors[name], self.types[name], self.origins[name] = before
             else:
                 self.tensors[name] = result
             return
@@ -356,28 +347,19 @@ class Lowering:
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False
         demand = self.uses.demand[name]
-        found, own = profile(tensor.value), size_hint(kind.numel)
-        if len(found.loads) > MOST_LOADS or found.ops > MOST_OPS:
+        found, own = cost.profile(tensor.value), size_hint(kind.numel)
+        if len(found.loads) > cost.MOST_LOADS or found.ops > cost.MOST_OPS:
             return True
         if demand.users > 1 and own > 1 and any(m.value == name for m in self.graph.mutations):
             return True
-        if name not in self.stored and few(found, own) and not demand.reread:
+        if name not in self.decisions.kernels and cost.few(found, own) and not demand.reread:
             return False
         reads = dict.fromkeys(load.buffer for load in found.loads)
         read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)
         given = all(self.buffers[b].role is Role.INPUT for b in reads)
         if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
             demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
-        return worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
-
-    def _is_turned(self, kind: TensorType, tensor: Tensor) -> bool:
-        """Whether those who read a result would do so across memory, and rather compute it again.
-        What is rounded when it is stored is not computed again."""
-        found, own = profile(tensor.value), size_hint(kind.numel) * kind.dtype.itemsize
-        reads = dict.fromkeys(load.buffer for load in found.loads)
-        read = sum(self._extent(b) * self.buffers[b].dtype.itemsize for b in reads)
-        apart = kind.dtype.compute is kind.dtype and bool(kind.stride) and kind.stride[-1] != 1
-        return apart and is_little(found, read, own)
+        return cost.worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
     def _extent(self, buffer: str) -> int:
         if buffer not in self.extents:
@@ -401,7 +383,9 @@ class Lowering:
         pieces, dim = [tensor], 0
         if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
             found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
-            if found and not self.maker.reduces({x.buffer for x in profile(tensor.value).loads}):
+            if found and not self.maker.reduces(
+                {x.buffer for x in cost.profile(tensor.value).loads}
+            ):
                 pieces, dim = found
         self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
@@ -411,9 +395,12 @@ class Lowering:
         name = buffer.name
         self.types[name] = TensorType(buffer.dtype, buffer.shape, buffer.stride)
         self.origins[name] = frozenset()
-        place = flat_index(buffer.stride, canonical(buffer.shape))
-        value = self.context.load(name, place, buffer.dtype)
-        self.tensors[name] = Tensor(buffer.shape, buffer.dtype, value)
+        self.tensors[name] = self.maker.read(buffer)
+        if (dim := self.decisions.turned.get(name)) is not None:
+            users = (n.name for n in self.uses.live if name in (n.name, *n.refs()))
+            copy = self.maker.copy(buffer, dim, frozenset(islice(users, 1)))
+            self.buffers[copy.name] = copy
+            self.tensors[name] = self.maker.read(copy)
 
     def _output(self, name: str) -> str:
         """The buffer of an output; made now if the output is another name of a value

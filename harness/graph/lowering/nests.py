@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 
 import sympy
@@ -27,7 +27,7 @@ from harness.ir.affine import size_hint
 from harness.ir.index import axis_symbol, flat_index
 from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written
 from harness.ir.ops import Op
-from harness.ir.program import Buffer
+from harness.ir.program import Buffer, Role
 
 
 def layout_of(kind: TensorType) -> Shape:
@@ -70,6 +70,24 @@ class NestMaker:
         name = f"nest{len(self.nests)}"
         nodes = sorted(origins & self.order.keys(), key=self.order.__getitem__)
         self.nests.append(Nest(name, axes, raxes, tuple(stores), tuple(nodes)))
+
+    def copy(self, buffer: Buffer, dim: int, origins: frozenset[str]) -> Buffer:
+        """A copy of ``buffer``, made now, whose innermost dimension is ``dim``."""
+        order = sorted(
+            range(len(buffer.shape)), key=lambda d: (d == dim, -size_hint(buffer.stride[d]))
+        )
+        strides = contiguous_strides([buffer.shape[d] for d in order])
+        own = tuple(strides[order.index(d)] for d in range(len(order)))
+        role, name = Role.TEMPORARY, f"{buffer.name}_turned"
+        made = replace(buffer, name=name, stride=own, role=role, along=dim)
+        self.fill(made, [self.read(buffer)], origins)
+        return made
+
+    def read(self, buffer: Buffer) -> Tensor:
+        """What is in a buffer."""
+        place = flat_index(buffer.stride, canonical(buffer.shape))
+        value = self.context.load(buffer.name, place, buffer.dtype)
+        return Tensor(buffer.shape, buffer.dtype, value)
 
     def fill(
         self, buffer: Buffer, tensors: Sequence[Tensor], origins: frozenset[str], dim: int = 0

@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from harness.dtypes import DType
+from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import Builder, Constant, IndexValue, Value
 from harness.ir.ops import Op
 from harness.ir.value_bounds import is_held
@@ -34,6 +35,9 @@ _BOOLEAN_FORM = {
 # Integer arithmetic on positions stays an index expression, so that a position computed
 # by the model (``arange(n) + 1``) can address memory linearly.
 _OF_POSITIONS = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
+
+# So do quotients and remainders of those that are not negative (``(arange(n) + 4) % n``, a roll).
+_OF_PARTS = {Op.FLOOR_DIV: FloorDiv, Op.TRUNC_DIV: FloorDiv, Op.REMAINDER: Mod, Op.FMOD: Mod}
 
 # Operations on constants, done when compiling: of numbers of the operands' own type, in float64,
 # whose result is rounded to that type by what reads it.
@@ -121,6 +125,10 @@ class Scalar:
             exprs = [_position(a) for a in args]
             if None not in exprs and is_plain(made := _FOLDED[op](*exprs)):
                 return self.index(made, dtype)
+        elif op in _OF_PARTS and isinstance(args[0], IndexValue) and is_held(args[0]):
+            whole, part = map(_position, args)
+            if whole is not None and whole.is_nonnegative and part is not None and part > 0:
+                return self.index(_OF_PARTS[op](whole, part), dtype)
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *operands: Operand) -> Value:

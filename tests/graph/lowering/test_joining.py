@@ -134,19 +134,3 @@ def test_powers_are_products_of_up_to_nine_factors(power: int, product: bool) ->
     program = check(b.graph(b.call("aten.pow.Tensor_Scalar", b.input("x", (4, 8)), power)))
     found = [v for n in program.nests for v in walk(store_roots(n.stores))]
     assert any(isinstance(v, Compute) and v.op is Op.POW for v in found) != product
-
-
-@pytest.mark.parametrize(("order", "again"), [((1, 0), True), ((0, 1), False)])
-def test_a_returned_mask_that_lies_across_is_computed_again(
-    order: tuple[int, int], again: bool
-) -> None:
-    b = GraphBuilder()
-    columns, rows = b.input("columns", (64, 1)), b.input("rows", (1, 64))
-    mask = b.call("aten.mul.Tensor", columns, rows)
-    turned = b.call("aten.permute.default", mask, order)
-    scaled = b.call("aten.mul.Tensor", turned, 1e3, name="scaled")
-    result = b.call("aten.sub.Tensor", b.input("x", (8, 64, 64)), scaled, name="result")
-    program = check(b.graph(scaled, result))
-    found = walk(store_roots(nest_of(program, "result").stores))
-    read = {value.buffer for value in found if isinstance(value, Load)}
-    assert read == ({"x", "columns", "rows"} if again else {"x", "scaled"})

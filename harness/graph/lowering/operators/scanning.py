@@ -18,18 +18,8 @@ from harness.graph.calltext import SCAN_BY_FUNCTION, combine_of
 from harness.graph.lowering.rule import MISSING, Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Reduced, Scanned, Tensor, canonical, is_one
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
+from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import (
-    Builder,
-    Combine,
-    Load,
-    Made,
-    ReduceKind,
-    ScanKind,
-    Sort,
-    Value,
-    rewrite,
-)
 from harness.ir.ops import Op
 
 LONGEST_SORT = 1024
@@ -45,9 +35,9 @@ class _Row:
     call: Call
     dim: int
     size: sympy.Expr
-    value: Value
+    value: ir.Value
 
-    def finish(self, value: Value, position: int = 0) -> Scanned | Tensor:
+    def finish(self, value: ir.Value, position: int = 0) -> Scanned | Tensor:
         """The node's result number ``position``, of this row's ``value``."""
         kind = self.call.result_type(position)
         converted = self.call.scalar.cast(value, kind.dtype)
@@ -55,7 +45,7 @@ class _Row:
             return Tensor(kind.shape, kind.dtype, converted)
         return Scanned(kind.shape, converted, self.dim, self.size)
 
-    def scan(self, kind: ScanKind, component: int = 0) -> Value:
+    def scan(self, kind: ir.ScanKind, component: int = 0) -> ir.Value:
         """A component of a scan of the row."""
         dtype = DType.I64 if component else self.value.dtype
         if is_one(self.size):
@@ -81,7 +71,7 @@ def _along(call: Call, tensor: Tensor, dtype: DType | None, dim: int) -> _Row:
     return _Row(call, dim, size, ranked if dtype is None else call.scalar.cast(value, dtype))
 
 
-def cumulative(kind: ScanKind) -> Rule:
+def cumulative(kind: ir.ScanKind) -> Rule:
     """``cumsum``, ``cumprod`` (integers in int64), ``logcumsumexp``."""
 
     def lower(call: Call) -> Lowered:
@@ -95,7 +85,7 @@ def cumulative(kind: ScanKind) -> Rule:
     return Rule(lower, partial=True)
 
 
-def extreme(kind: ScanKind) -> Rule:
+def extreme(kind: ir.ScanKind) -> Rule:
     """``cummax`` and ``cummin``: values and their positions."""
 
     def lower(call: Call) -> Lowered:
@@ -133,13 +123,13 @@ def _carried(dtype: DType) -> DType:
     return dtype.compute if dtype.is_float else whole
 
 
-def _combine(call: Call, function: Graph, count: int) -> Combine:
+def _combine(call: Call, function: Graph, count: int) -> ir.Combine:
     """The graph of a function of ``count`` operands and what it captures as one of the kernel."""
     scalar, given = call.scalar, []
     types, tensors = {item.name: item.type for item in function.inputs}, {}
     for name, kind in types.items():
         loaded = call.context.builder.load(name, sympy.S.Zero, _carried(kind.dtype), stored=True)
-        assert isinstance(loaded, Load)
+        assert isinstance(loaded, ir.Load)
         given.append(loaded)
         tensors[name] = Tensor(kind.shape, kind.dtype, scalar.cast(loaded, kind.dtype))
     for node in function.nodes:
@@ -152,7 +142,7 @@ def _combine(call: Call, function: Graph, count: int) -> Combine:
     pairs = zip(function.results, given, strict=False)
     results = (scalar.cast(tensors[name].value, one.dtype) for name, one in pairs)
     captured = given[2 * count :]
-    return Combine((*given[:count], *captured, *given[count:]), (*results, *captured))
+    return ir.Combine((*given[:count], *captured, *given[count:]), (*results, *captured))
 
 
 def sort(call: Call) -> Lowered:
@@ -168,11 +158,11 @@ def sort(call: Call) -> Lowered:
 
 
 RULES: Rules = {
-    "aten.cumsum.default": cumulative(ScanKind.SUM),
-    "aten.cumprod.default": cumulative(ScanKind.PROD),
-    "aten.logcumsumexp.default": cumulative(ScanKind.LOGSUMEXP),
-    "aten.cummax.default": extreme(ScanKind.MAX),
-    "aten.cummin.default": extreme(ScanKind.MIN),
+    "aten.cumsum.default": cumulative(ir.ScanKind.SUM),
+    "aten.cumprod.default": cumulative(ir.ScanKind.PROD),
+    "aten.logcumsumexp.default": cumulative(ir.ScanKind.LOGSUMEXP),
+    "aten.cummax.default": extreme(ir.ScanKind.MAX),
+    "aten.cummin.default": extreme(ir.ScanKind.MIN),
     "aten.sort.stable": Rule(sort, partial=True),
     SCAN_BY_FUNCTION: Rule(associative, partial=True),
 }
@@ -221,7 +211,7 @@ def pick(call: Call, scanned: Scanned) -> Scanned | Reduced:
     return replace(scanned, shape=call.shape, start=start)
 
 
-def limited(graph: Graph, names: list[str], scanned: Scanned, builder: Builder) -> Scanned:
+def limited(graph: Graph, names: list[str], scanned: Scanned, builder: ir.Builder) -> Scanned:
     """``scanned``, called ``names``, whose sorts go as far as somebody picks from them."""
     users = [node for node in graph.nodes if not set(names).isdisjoint(node.refs())]
     ends = [n.args[3] if n.op == "aten.slice_copy.Tensor" else None for n in users]
@@ -229,21 +219,21 @@ def limited(graph: Graph, names: list[str], scanned: Scanned, builder: Builder) 
     if not known or len(known) < len(ends):
         return scanned
 
-    def shorter(value: Value, made: Made) -> Value | None:
-        if not isinstance(value, Sort):
+    def shorter(value: ir.Value, made: ir.Made) -> ir.Value | None:
+        if not isinstance(value, ir.Sort):
             return None
         return builder.sort(made[id(value.args[0])], value.descending, value.component, max(known))
 
-    made = rewrite([scanned.value], builder, replace=shorter)
+    made = ir.rewrite([scanned.value], builder, replace=shorter)
     return replace(scanned, value=made[id(scanned.value)])
 
 
-def _one(call: Call, scanned: Scanned, where: Value) -> Reduced:
+def _one(call: Call, scanned: Scanned, where: ir.Value) -> Reduced:
     """The element at position ``where`` of every row: the others count for nothing."""
     scalar, value = call.scalar, scanned.value
-    kind, other = ReduceKind.MAX, float("-inf") if value.dtype.is_float else value.dtype.least
+    kind, other = ir.ReduceKind.MAX, float("-inf") if value.dtype.is_float else value.dtype.least
     if value.dtype is DType.BOOL:
-        kind, other = ReduceKind.ANY, False
+        kind, other = ir.ReduceKind.ANY, False
     here = scalar.compare(Op.EQ, call.context.index_value(axis_symbol("r", 0)), where)
     reduced = call.context.builder.reduce(kind, scalar.where(here, value, other), dtype=value.dtype)
     return Reduced(reduced, (scanned.size,))
