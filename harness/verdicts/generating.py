@@ -184,7 +184,7 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
             remedy="name one of them",
         )
     connected = joined(nodes_of(kernel) for record in (good, bad) for kernel in record.kernels)
-    return next(frozenset(group) for group in connected if nodes.issubset(group))
+    return nodes.union(*(group for group in connected if not nodes.isdisjoint(group)))
 
 
 def version(python: str, kernels: Sequence[KernelRecord]) -> Hashable:
