@@ -22,6 +22,7 @@ from harness.history.changes import fitting, noise
 from harness.history.changes.fitting import Fit, Judged, Law, Settings, Step
 from harness.history.changes.noise import Noise, Scales
 from harness.history.changes.structures import Block, Explained, Labels, Shape, explain
+from harness.ir.reach import grouped
 
 SHORTEST = 6
 """Points below which a series is not judged: too few to know its noise."""
@@ -46,13 +47,11 @@ def detect(
     places = commits if commits is not None else [np.arange(len(each)) for each in series]
     days = days if days is not None else [np.arange(len(each)) for each in series]
     found = [Judged(judged=False) for _ in series]
-    members: dict[Hashable, dict[tuple[bytes, bytes], list[int]]] = {}
-    for i, label in enumerate(labels):
-        if len(series[i]) >= max(SHORTEST, 2 * settings.shortest_run + 1):
-            key = places[i].tobytes(), days[i].tobytes()
-            members.setdefault(label, {}).setdefault(key, []).append(i)
-    for by_shape in members.values():
-        rows = list(by_shape.values())
+    least = max(SHORTEST, 2 * settings.shortest_run + 1)
+    long = (i for i, each in enumerate(series) if len(each) >= least)
+    for mine in grouped(long, labels.__getitem__).values():
+        by_shape = grouped(mine, lambda i: (places[i].tobytes(), days[i].tobytes()))
+        rows = [*by_shape.values()]
         machine = _Machine(
             [np.array([series[i] for i in row]) for row in rows],
             [places[row[0]] for row in rows],
