@@ -286,22 +286,18 @@ def hold(found: Sequence[Judged], commits: Sequence[Labels], settings: Settings)
     every position of its series already; one commit's changes lend nothing to another one's."""
     limit = _holm(found, settings)
     common = _commits(found, commits, settings)
-    held = []
-    for judged, places in zip(found, commits, strict=True):
-        steps = [
-            step
-            if not step.confirmed or step.p <= limit
-            else replace(step, confirmed=together, together=together)
-            for step in judged.steps
-            for together in [
-                any(
-                    p <= common.get((int(places[place]), step.size > 0), -1.0)
-                    for place, p in enumerate(step.chances, start=step.earliest)
-                )
-            ]
-        ]
-        held.append(replace(judged, steps=tuple(steps)))
-    return held
+
+    def held(step: Step, places: Labels) -> Step:
+        if not step.confirmed or step.p <= limit:
+            return step
+        each = zip(places[step.earliest :].tolist(), step.chances, strict=False)
+        together = any(p <= common.get((place, step.size > 0), -1.0) for place, p in each)
+        return replace(step, confirmed=together, together=together)
+
+    return [
+        replace(judged, steps=tuple(held(step, places) for step in judged.steps))
+        for judged, places in zip(found, commits, strict=True)
+    ]
 
 
 def _holm(found: Sequence[Judged], settings: Settings) -> float:
