@@ -22,7 +22,7 @@ from tests import fork_server, without_hypothesis
 
 if TYPE_CHECKING:
     from harness.backend import Compiler, Devices
-    from harness.runtime.interpret.interpreter import InterpreterPool
+    from tests.checking import CheckingPool
 
 gc.disable()  # until all is collected: what modules make is no garbage
 without_hypothesis.install()
@@ -197,11 +197,11 @@ def interpreting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]
 
 
 @pytest.fixture(scope="session")
-def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InterpreterPool]:
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CheckingPool]:
     """Triton's interpreter, which takes seconds to start: one process for all tests of this one."""
-    from harness.runtime.interpret.interpreter import InterpreterPool
+    from tests.checking import CheckingPool
 
-    with InterpreterPool(1, tmp_path_factory.mktemp("interpreter")) as made:
+    with CheckingPool(1, tmp_path_factory.mktemp("interpreter")) as made:
         yield made
 
 

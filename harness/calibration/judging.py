@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -196,27 +197,23 @@ class Detector:
     say what moves a kernel between two of them (``days``), it is that, if it is more."""
 
     def __init__(self, calibration: Calibration, days: Session | None = None) -> None:
-        self._days, self._noise, self._family = days, calibration.noise, len(calibration.kernels)
-        self._rules = Rules(alpha=calibration.alpha, margin=calibration.margin)
-        self._own: dict[str, float] = {}
+        assert calibration.noise is not None, "record.newest looks for one that has it"
+        rules = Rules(alpha=calibration.alpha, margin=calibration.margin)
+        many, self._days, self._own = len(calibration.kernels), days, dict[str, float]()
+        self._usual = partial(detectable, calibration.noise, family=many, rules=rules)
         for one in calibration.kernels:
-            usual = self._usual(one.ms, calibration.processes // 2, None)
-            own = one.two_runs / usual if usual else 1.0
+            own = one.two_runs / self._usual(one.ms, calibration.processes // 2)
             self._own[one.key] = own if math.isfinite(own) else 1.0  # one process a side knew none
 
     def kernel(self, kernel: KernelRecord) -> KernelRecord:
         """``kernel`` with its smallest detectable change; none for one process, of which two runs
         tell nothing."""
-        if not kernel.ms or len(kernel.sets) < 2 or self._noise is None:
+        if not kernel.ms or len(kernel.sets) < 2:
             return kernel
-        one, apart = (self._usual(kernel.ms, len(kernel.sets), each) for each in (None, self._days))
+        ways = (None, self._days)
+        one, apart = (self._usual(kernel.ms, len(kernel.sets), days=each) for each in ways)
         return replace(kernel, detectable=max(one * self._own.get(kernel.code_hash, 1.0), apart))
 
     def graph(self, graph: GraphRecord) -> GraphRecord:
         """``graph`` with those of its kernels."""
         return replace(graph, kernels=tuple(self.kernel(kernel) for kernel in graph.kernels))
-
-    def _usual(self, ms: float, processes: int, days: Session | None) -> float:
-        """What kernels of that duration show; 0: nothing is known."""
-        table = processes, max(1, self._family), self._rules, days
-        return detectable(self._noise, ms, *table) if self._noise else 0.0

@@ -112,10 +112,11 @@ def _columns(*, timed: bool, calibrated: bool) -> tuple[Column, ...]:
     if not timed:
         shown[0] = Column(times[0].head, lambda _: NO_GPU, right=True, least=times[0].width)
     mde = Column("mde", lambda row: _mde(row["detectable"]), right=True, least=6)
+    alarm = {"failed": "bold red"}
     return (
         Column("kernel", lambda row: launched(row["name"], row["launches"]), fit=Fit.SHORTEN),
         *(_figure(metric) for metric in exact),
-        Column("check", _check, right=True, least=8, style=_alarm),
+        Column("check", _check, right=True, least=8, style=lambda row: alarm.get(row["check"], "")),
         *shown,
         *([mde] if timed and calibrated else []),
     )
@@ -136,10 +137,6 @@ def _figure(metric: Metric) -> Column:
         return "bold red" if metric.name == "spills" and row[metric.column] else ""
 
     return Column(metric.head, text, right=True, least=metric.width, style=style)
-
-
-def _alarm(row: Row) -> str:
-    return "bold red" if row["check"] == "failed" else ""
 
 
 def _check(row: Row) -> str:

@@ -283,9 +283,11 @@ class Session:
             yield GraphDone(replace(progress.record, kernels=kernels))
 
 
-def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:
+def with_metrics(record: KernelRecord, found: StaticMetrics | HarnessError) -> KernelRecord:
     """``record`` with what its compiled binary says, and the configuration if that was chosen
-    because the first candidate spills."""
+    because the first candidate spills; or with the reason why there is no binary."""
+    if isinstance(found, HarnessError):
+        return replace(record, reason=one_line(found))
     config = dict(found.chosen) if found.chosen else record.config
     return replace(record, config=config, metrics=metrics.read_static(found), mix=dict(found.mix))
 
@@ -304,8 +306,6 @@ def _with_check(record: KernelRecord, outcome: CheckResult) -> KernelRecord:
 
 def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelRecord:
     match value:
-        case StaticMetrics():
-            return with_metrics(record, value)
         case CheckResult():
             return _with_check(record, value)
         case OutOfMemory() if is_check:
@@ -315,8 +315,8 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
             return replace(unknown, check_note=one_line(value))
         case HarnessError() if is_check:
             return replace(record, check=Check.FAILED, check_note=one_line(value))
-        case HarnessError():
-            return replace(record, reason=one_line(value))
+        case StaticMetrics() | HarnessError():
+            return with_metrics(record, value)
         case _:
             raise TypeError(f"an answer of type {type(value).__name__}")
 

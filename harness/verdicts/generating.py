@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.errors import CommitUnusable, UsageError, unknown
 from harness.history.commits.order import where_commits_are
+from harness.ir.reach import joined
 from harness.measure.jobs import Follow
 from harness.records import git, modules, names
 from harness.records.lines import Kept
@@ -182,11 +183,8 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
             expected=", ".join(wanted[:4]),
             remedy="name one of them",
         )
-    while True:
-        wider = nodes | all_nodes(k for record in (good, bad) for k in of_nodes(record, nodes))
-        if wider == nodes:
-            return nodes
-        nodes = wider
+    connected = joined(nodes_of(kernel) for record in (good, bad) for kernel in record.kernels)
+    return nodes.union(*(group for group in connected if not nodes.isdisjoint(group)))
 
 
 def version(python: str, kernels: Sequence[KernelRecord]) -> Hashable:

@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.records import metrics
 from harness.records.metrics import Metric, StaticMetrics
-from harness.records.run import GraphRecord, KernelRecord, Run, one_line
+from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.records.trials import Resources
 from harness.runtime.compile.static import CompileJob
 from harness.runtime.module import config_from_dict
@@ -189,7 +189,7 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
 
     def known(kernels: Sequence[KernelRecord]) -> tuple[KernelRecord, ...]:
         found = ((kernel, answers.get(_job(kernel, target))) for kernel in kernels)
-        return tuple(k if answer is None else _with_answer(k, answer) for k, answer in found)
+        return tuple(k if a is None else with_metrics(replace(k, reason=""), a) for k, a in found)
 
     return [replace(match, a=known(match.a), b=known(match.b)) for match in matches]
 
@@ -202,19 +202,13 @@ def _config(kernel: KernelRecord) -> Config | None:
     return None if kernel.config is None else config_from_dict(kernel.config)
 
 
-def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> KernelRecord:
-    if isinstance(found, HarnessError):
-        return replace(kernel, reason=one_line(found))
-    return with_metrics(replace(kernel, reason=""), found)
-
-
 def with_figures(
     kernels: Sequence[KernelRecord], target: Target, compile_all: Compile
 ) -> tuple[KernelRecord, ...]:
     """``kernels`` with the figures of their binaries for ``target``, each in its configuration; one
     that does not compile has the reason and none."""
-    bare = [replace(kernel, metrics={}, mix=None) for kernel in kernels]
-    return tuple(map(_with_answer, bare, compile_all([_job(kernel, target) for kernel in bare])))
+    bare = [replace(kernel, metrics={}, mix=None, reason="") for kernel in kernels]
+    return tuple(map(with_metrics, bare, compile_all([_job(kernel, target) for kernel in bare])))
 
 
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.ir.reach import grouped
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
 from harness.records.names import MOST_NAMED, short, some
@@ -129,9 +130,9 @@ def estimates(
         if total.key in sums or not several:
             continue
         parts = [_part(timed[n]) for n in total.timed]
-        gone, new = total.alone(pairing)
-        parts += [_alone(kernel, noise, gone=True) for kernel in gone if kernel.ms]
-        parts += [_alone(kernel, noise, gone=False) for kernel in new if kernel.ms]
+        gone, new = ([_alone(k, noise) for k in side if k.ms] for side in total.alone(pairing))
+        parts += [Part(known, ms, 0.0) for known, ms in gone]
+        parts += [Part(known, 0.0, ms) for known, ms in new]
         sums[total.key] = combine(parts)
     return sums
 
@@ -167,14 +168,12 @@ def _part(one: Timed) -> Part:
     return Part(one.estimate, before * one.ms[0], after * one.ms[0] * ratio)
 
 
-def _alone(kernel: KernelRecord, noise: Noise, *, gone: bool) -> Part:
-    """A kernel that one side has: its work is known as well as a process's median is."""
-    ms = float(kernel.ms or 0)
-    here = np.array([ms or 1.0])  # what takes no time weighs nothing
+def _alone(kernel: KernelRecord, noise: Noise) -> tuple[Estimate, float]:
+    """A timed kernel that one side has, and its launches' time: known as well as a process's median
+    is."""
+    here = np.array([kernel.ms], float)
     variance = float(noise.prior.variance(here)[0] + noise.session.at(here)[0])
-    known = Estimate(0.0, variance**0.5, noise.prior.df)
-    whole = ms * kernel.launches
-    return Part(known, whole, 0.0) if gone else Part(known, 0.0, whole)
+    return Estimate(0.0, variance**0.5, noise.prior.df), _time([kernel])
 
 
 def rollups(
@@ -244,17 +243,13 @@ class _Recorded:
     """The kernels of a run, to be found by what they are and by the scopes that hold them."""
 
     def __init__(self, run: Run) -> None:
-        self._ms: list[float] = []
-        self._alike: dict[tuple[str, str, str], list[int]] = {}
+        every = [(graph.name, kernel) for graph in run.graphs for kernel in graph.kernels]
+        self._ms = [_time([kernel]) for _, kernel in every]
+        self._alike = grouped(range(len(every)), lambda n: _identity(every[n][1]))
         self._inside: dict[Scope, list[int]] = {}
-        for graph in run.graphs:
-            wider = scopes(graph.name, "")
-            for kernel in graph.kernels:
-                place = len(self._ms)
-                self._ms.append((kernel.ms or 0.0) * kernel.launches)
-                self._alike.setdefault(_identity(kernel), []).append(place)
-                for scope in (*wider, ("region", region_of(kernel))):
-                    self._inside.setdefault(scope, []).append(place)
+        for place, (graph, kernel) in enumerate(every):
+            for scope in (*scopes(graph, ""), ("region", region_of(kernel))):
+                self._inside.setdefault(scope, []).append(place)
 
     def covered(self, counted: Sequence[KernelRecord], scope: Scope) -> float:
         """The share of a scope's recorded time that ``counted`` kernels have; 1 if none is known.

@@ -41,10 +41,6 @@ class _Windows:
     places: Tensor
     inside: Tensor | None
 
-    def count(self) -> Tensor | int:
-        """Elements of every window."""
-        return self.places.shape[1] if self.inside is None else self.inside.sum(1)
-
 
 def _adaptive(size: int, wanted: int, device: torch.device) -> _Windows:
     """Window ``i`` of ``wanted`` goes from ``floor(i * size / wanted)`` to ``ceil((i + 1) * size /
@@ -98,8 +94,8 @@ def adaptive_average_pool(x: Tensor, output_size: Sequence[int]) -> Any:
 def _shared(total: Tensor, windows: Sequence[_Windows]) -> Tensor:
     """``total`` divided by the number of elements of its window."""
     for k, window in enumerate(reversed(windows)):
-        count = window.count()
-        total = total / (count.view(-1, *[1] * k) if isinstance(count, Tensor) else count)
+        inside, longest = window.inside, window.places.shape[1]
+        total = total / (longest if inside is None else inside.sum(1).view(-1, *[1] * k))
     return total
 
 

@@ -22,6 +22,7 @@ from harness.history.changes import fitting, noise
 from harness.history.changes.fitting import Fit, Judged, Law, Settings, Step
 from harness.history.changes.noise import Noise, Scales
 from harness.history.changes.structures import Block, Explained, Labels, Shape, explain
+from harness.ir.reach import grouped
 
 SHORTEST = 6
 """Points below which a series is not judged: too few to know its noise."""
@@ -46,13 +47,11 @@ def detect(
     places = commits if commits is not None else [np.arange(len(each)) for each in series]
     days = days if days is not None else [np.arange(len(each)) for each in series]
     found = [Judged(judged=False) for _ in series]
-    members: dict[Hashable, dict[tuple[bytes, bytes], list[int]]] = {}
-    for i, label in enumerate(labels):
-        if len(series[i]) >= max(SHORTEST, 2 * settings.shortest_run + 1):
-            key = places[i].tobytes(), days[i].tobytes()
-            members.setdefault(label, {}).setdefault(key, []).append(i)
-    for by_shape in members.values():
-        rows = list(by_shape.values())
+    least = max(SHORTEST, 2 * settings.shortest_run + 1)
+    long = (i for i, each in enumerate(series) if len(each) >= least)
+    for mine in grouped(long, labels.__getitem__).values():
+        by_shape = grouped(mine, lambda i: (places[i].tobytes(), days[i].tobytes()))
+        rows = [*by_shape.values()]
         machine = _Machine(
             [np.array([series[i] for i in row]) for row in rows],
             [places[row[0]] for row in rows],
@@ -287,22 +286,18 @@ def hold(found: Sequence[Judged], commits: Sequence[Labels], settings: Settings)
     every position of its series already; one commit's changes lend nothing to another one's."""
     limit = _holm(found, settings)
     common = _commits(found, commits, settings)
-    held = []
-    for judged, places in zip(found, commits, strict=True):
-        steps = [
-            step
-            if not step.confirmed or step.p <= limit
-            else replace(step, confirmed=together, together=together)
-            for step in judged.steps
-            for together in [
-                any(
-                    p <= common.get((int(places[place]), step.size > 0), -1.0)
-                    for place, p in enumerate(step.chances, start=step.earliest)
-                )
-            ]
-        ]
-        held.append(replace(judged, steps=tuple(steps)))
-    return held
+
+    def held(step: Step, places: Labels) -> Step:
+        if not step.confirmed or step.p <= limit:
+            return step
+        each = zip(places[step.earliest :].tolist(), step.chances, strict=False)
+        together = any(p <= common.get((place, step.size > 0), -1.0) for place, p in each)
+        return replace(step, confirmed=together, together=together)
+
+    return [
+        replace(judged, steps=tuple(held(step, places) for step in judged.steps))
+        for judged, places in zip(found, commits, strict=True)
+    ]
 
 
 def _holm(found: Sequence[Judged], settings: Settings) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,15 +276,13 @@ def explain(
     ]
     likely = [cuts for _, rows in found for cuts in rows]
     weights = _weights(np.concatenate([losses for losses, _ in found]), likely)
-    rows = [
-        Explained(weight, list(cuts[int(weight.argmax())]))
-        for weight, cuts in zip(weights, likely, strict=True)
-    ]
-    ends = np.cumsum([len(block) for block in blocks])
-    every = [rows[end - len(block) : end] for end, block in zip(ends, blocks, strict=True)]
+    rows = zip(weights, likely, strict=True)
     return [
-        [Explained(row.weights[shape.places], row.cuts) for row in each]
-        for each, shape in zip(every, shapes, strict=True)
+        [
+            Explained(weight[shape.places], list(cuts[int(weight.argmax())]))
+            for weight, cuts in islice(rows, len(block))
+        ]
+        for shape, block in zip(shapes, blocks, strict=True)
     ]
 
 

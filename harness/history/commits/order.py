@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.records import git
+from harness.records.names import DIGITS, some
 from harness.table import plural
 
 
@@ -47,9 +48,10 @@ def order(commits: Collection[str], repository: Path) -> Order:
     full = dict(zip(names, text.splitlines(), strict=False))
     # Of what it does not know, git says so in two words.
     if unknown := [name for name in names if " " in full.get(name, " ")]:
-        some = plural(len(unknown), "commit of the runs is", "commits of the runs are")
+        many = plural(len(unknown), "commit of the runs is", "commits of the runs are")
+        which = some([name[:DIGITS] for name in unknown])
         note = (
-            f"{some} unknown to git here ({_few(unknown)}): {where_commits_are(repository)}"
+            f"{many} unknown to git here ({which}): {where_commits_are(repository)}"
             "runs are in the order of their time"
         )
         return Order(notes=(note,))
@@ -63,8 +65,8 @@ def order(commits: Collection[str], repository: Path) -> Order:
         return Order(notes=(note,))
     note = (
         f"left out: {plural(len(missing), 'commit that is', 'commits that are')} not on HEAD's "
-        f"first-parent line ({_few(missing)}): another branch, or one that was rewritten; "
-        "--order time takes all runs"
+        f"first-parent line ({some([name[:DIGITS] for name in missing])}): another branch, or one "
+        "that was rewritten; --order time takes all runs"
     )
     return Order(found, tuple(places), (note,) if missing else ())
 
@@ -77,8 +79,3 @@ def where_commits_are(folder: Path) -> str:
     if shallow.strip() == "true":
         return "this clone lacks a part of its history (git fetch --unshallow); "
     return "git fetch the branch that it is on, unless that was rewritten; "
-
-
-def _few(commits: list[str]) -> str:
-    shown = ", ".join(commit[:10] for commit in commits[:3])
-    return shown if len(commits) <= 3 else f"{shown}, …"

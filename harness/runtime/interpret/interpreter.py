@@ -68,12 +68,6 @@ class InterpreterPool(Pool):
         imports = ("harness.runtime.interpret.interpreting",)
         super().__init__(cores(workers, _ENVIRONMENT, imports), _SECONDS, cache)
 
-    def check(self, module_text: str, config: Config | None = None, seed: int = 0) -> CheckResult:
-        """Check one module. Raises ``HarnessError`` where the kernel cannot be run."""
-        answer = self.run(CheckJob(module_text, config, seed))
-        assert isinstance(answer, CheckResult)
-        return answer
-
     def launch(self, module_text: str, args: Sequence[Any], config: Config | None = None) -> None:
         """Run one kernel on CPU tensors; the ones it writes are changed in place."""
         from harness.runtime.interpret.shared import Parcel

@@ -12,38 +12,39 @@ import torch
 
 from harness.errors import CheckFailed, HarnessError, OutOfMemory, WorkerDied
 from harness.heuristics.facts import Config
-from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult
 from harness.runtime.interpret.interpreting import Bounds, launch
 from harness.runtime.interpret.shared import Parcel
+from tests.checking import CheckingPool
 from tests.runtime import emitted
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[InterpreterPool]:
-    with InterpreterPool(2) as made:
+def pool() -> Iterator[CheckingPool]:
+    with CheckingPool(2) as made:
         yield made
 
 
-def test_right_kernels_pass_and_wrong_ones_fail(pool: InterpreterPool) -> None:
+def test_right_kernels_pass_and_wrong_ones_fail(pool: CheckingPool) -> None:
     texts = (emitted.POINTWISE, emitted.ROW_SUM, emitted.WRONG)
     found = dict(pool.each([CheckJob(t, seed=3) for t in texts]))
     passed = [r.passed for _, r in sorted(found.items()) if isinstance(r, CheckResult)]
     assert passed == [True, True, False]
 
 
-def test_a_given_configuration_is_used(pool: InterpreterPool) -> None:
+def test_a_given_configuration_is_used(pool: CheckingPool) -> None:
     config = Config((("XBLOCK", 64),), num_warps=4)
     assert pool.check(emitted.POINTWISE, config).passed
     with pytest.raises(CheckFailed, match="XBLOCK"):
         pool.check(emitted.POINTWISE, Config((("YBLOCK", 64),), num_warps=4))
 
 
-def test_functions_are_combined_in_a_tree_and_in_order(pool: InterpreterPool) -> None:
+def test_functions_are_combined_in_a_tree_and_in_order(pool: CheckingPool) -> None:
     """Nine calls for 512 elements, and the language is not patched anew for each."""
     assert pool.check(emitted.COMPOSED).passed
 
 
-def test_bad_kernels_are_rows_of_their_own(pool: InterpreterPool) -> None:
+def test_bad_kernels_are_rows_of_their_own(pool: CheckingPool) -> None:
     texts = (emitted.BROKEN, emitted.CRASHING, emitted.POINTWISE, "x = 1", emitted.ROW_SUM)
     found = [a for _, a in sorted(pool.each([CheckJob(t) for t in texts]), key=lambda p: p[0])]
     kinds = [type(a).__name__ for a in found]
@@ -54,20 +55,20 @@ def test_bad_kernels_are_rows_of_their_own(pool: InterpreterPool) -> None:
 
 @pytest.mark.parametrize("made", ["torch.empty(1 << 50)", "np.empty(1 << 50)"])
 def test_a_check_that_lacks_memory_says_nothing_of_the_kernel(
-    pool: InterpreterPool, made: str
+    pool: CheckingPool, made: str
 ) -> None:
     lacking = f"import numpy as np\n\n\ndef reference(args, wide=False, *_):\n    return [{made}]\n"
     with pytest.raises(OutOfMemory, match="could not be run"):
         pool.check(emitted.POINTWISE + lacking)
 
 
-def test_a_hanging_kernel_is_stopped(pool: InterpreterPool) -> None:
+def test_a_hanging_kernel_is_stopped(pool: CheckingPool) -> None:
     with pytest.raises(WorkerDied, match="within 1 s"):
         pool.run(CheckJob(emitted.ENDLESS, seconds=1.0))
     assert pool.check(emitted.ROW_SUM).passed
 
 
-def test_launch_writes_only_outputs_in_place(pool: InterpreterPool) -> None:
+def test_launch_writes_only_outputs_in_place(pool: CheckingPool) -> None:
     a, b = torch.randn(2000), torch.randn(4000)[1000:3000]
     out = torch.full((2000,), float("nan"))
     before = a.clone()
@@ -91,14 +92,14 @@ def test_a_launch_has_the_configuration_of_its_sizes() -> None:
     assert taken == [[3, 5]]
 
 
-def test_launch_keeps_aliasing(pool: InterpreterPool) -> None:
+def test_launch_keeps_aliasing(pool: CheckingPool) -> None:
     a = torch.randn(2000)
     expected = torch.tanh(a) + a
     pool.launch(emitted.POINTWISE, [a, a, a])
     torch.testing.assert_close(a, expected, atol=1e-6, rtol=1e-6)
 
 
-def test_launch_refuses_other_devices(pool: InterpreterPool) -> None:
+def test_launch_refuses_other_devices(pool: CheckingPool) -> None:
     meta = torch.empty(2000, device="meta")
     with pytest.raises(HarnessError, match="host memory"):
         pool.launch(emitted.POINTWISE, [meta, meta, meta])
@@ -153,7 +154,7 @@ def test_views_of_one_memory_as_several_types_are_handed_over() -> None:
     assert not memory[8:32].any() and memory[32:].all()
 
 
-def test_a_large_tensor_needs_no_room_in_the_shared_file_system(pool: InterpreterPool) -> None:
+def test_a_large_tensor_needs_no_room_in_the_shared_file_system(pool: CheckingPool) -> None:
     a, b = torch.randn(2000), torch.randn(40 << 20)[:2000]  # Docker gives /dev/shm 64 MB
     for _ in range(4):
         out = torch.empty(2000)
@@ -161,13 +162,13 @@ def test_a_large_tensor_needs_no_room_in_the_shared_file_system(pool: Interprete
     torch.testing.assert_close(out, torch.tanh(a) + b, atol=1e-6, rtol=1e-6)
 
 
-def test_parent_environment_is_untouched(pool: InterpreterPool) -> None:
+def test_parent_environment_is_untouched(pool: CheckingPool) -> None:
     pool.check(emitted.ROW_SUM)
     assert os.environ.get("TRITON_INTERPRET") is None
 
 
 def test_a_closed_pool_says_so() -> None:
-    pool = InterpreterPool(1)
+    pool = CheckingPool(1)
     pool.close()
     with pytest.raises(HarnessError, match="closed"):
         pool.check(emitted.POINTWISE)
