@@ -429,8 +429,8 @@ def test_places_in_rows_of_any_length(tmp_path: Path, interpreter: InterpreterPo
         return loaded.fitted(config, loaded.only_sizes({"s0": 3, "s1": columns})).block("WRAP")
 
     # By division where vectors stay whole, by a product, by one comparison; one, two or four
-    # elements lie in one row, one after the other.
-    assert [wrap(n) for n in (1, 8, 1000, 4096, 50264)] == [0, 0, 0, 0, 0]
+    # elements lie in one row, one after the other. One is a row by itself.
+    assert [wrap(n) for n in (1, 8, 1000, 4096, 50264)] == [3, 0, 0, 0, 0]
     assert [wrap(n) for n in (2, 7, 257, 1020)] == [1 + 8, 1 + 4, 1 + 4, 1 + 16]
     assert [wrap(n) for n in (1025, 50258, 128260)] == [2 + 4, 2 + 8, 2 + 16]
     sizes = [{"s0": m, "s1": n} for m, n in ((5, 1), (4000, 2), (900, 7), (40, 257), (3, 4099))]
@@ -444,6 +444,6 @@ def test_places_in_a_loop(interpreter: InterpreterPool) -> None:
     total: "f32[3]" = aten.sum.dim_IntList(x, [0, 2])
     return (total,)
 """
-    sizes = [(2, 2), (3, 700), (1700, 7), (9, 1171), (5, 4099), (40, 1000)]
+    sizes = [(2, 2), (3, 700), (1700, 7), (9, 1171), (5, 4099), (40, 1000), (9000, 1)]
     known = [{"s0": m, "s1": n} for m, n in sizes]
     assert run_at(graph(text), known, interpreter) == []
