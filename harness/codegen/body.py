@@ -7,7 +7,7 @@ depend on the reduction is written to the outer scope, before the loop, so it is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import sympy
@@ -32,7 +32,7 @@ from harness.ir import nodes as ir
 from harness.ir.index_text import IndexPrinter
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
-from harness.ir.value_bounds import is_held
+from harness.ir.value_bounds import counted, is_held
 from harness.tiling.passes import alternatives, piece_of, pieces
 from harness.tiling.plan import LANES, Category
 
@@ -68,11 +68,12 @@ class Body:
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
     _pieces: frozenset[int] = field(init=False)
+    _separate: frozenset[int] = field(init=False)
+    _counted: Set[int] = field(init=False)
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
     _keep: list[ir.Value] = field(default_factory=list)
-    _separate: frozenset[int] | None = None
 
     def __post_init__(self) -> None:
         plan = self.frame.plan
@@ -81,6 +82,8 @@ class Body:
         alike = [tile for tile in tiles if self.frame.same_shape({tile.prefix}, ())]
         found = (*found, *alternatives(ir.values(plan.stores), tiles, alike))
         self._pieces = frozenset(map(id, found))
+        self._separate = products_added_in_16_bits(plan.stores, self.dtypes)
+        self._counted = counted(plan.stores) if plan.extents else frozenset()
 
     # whole blocks
 
@@ -132,14 +135,10 @@ class Body:
     def _reads(self, value: ir.Value) -> bool:
         if id(value) not in self._loads:
             for v in ir.walk([value]):
-                if id(v) not in self._loads:
-                    reads = (
-                        isinstance(v, ir.Load)
-                        or (isinstance(v, ir.Compute) and v.op in _ASSERTED)
-                        or any(self._loads[id(o)] for o in ir.operands(v))
-                    )
-                    # A scan has seen its whole row, whatever of it a mask leaves.
-                    self._loads[id(v)] = reads and not isinstance(v, ir.Scan | ir.Sort)
+                own = isinstance(v, ir.Load) or (isinstance(v, ir.Compute) and v.op in _ASSERTED)
+                reads = own or any(self._loads[id(o)] for o in ir.operands(v))
+                # A scan has seen its whole row, whatever of it a mask leaves.
+                self._loads[id(v)] = reads and not isinstance(v, ir.Scan | ir.Sort)
         return self._loads[id(value)]
 
     def varies(self, value: ir.Value, along: str = "r") -> bool:
@@ -152,10 +151,8 @@ class Body:
         return self._varying[id(value), along]
 
     def _depends(self, value: ir.Value, along: str) -> bool:
-        if isinstance(value, ir.Reduce) and value.across is (along != "r"):
-            return False
-        if isinstance(value, ir.Reduce) and along != "r":
-            return True  # written for a block of rows, even where all of them come to the same
+        if isinstance(value, ir.Reduce) and (along != "r" or not value.across):
+            return along != "r" and not value.across  # of rows a block, though all be the same
         if along == "r" and isinstance(value, ir.Scan | ir.Sort):
             return True
         if isinstance(value, ir.Load | ir.IndexValue):
@@ -241,7 +238,7 @@ class Body:
             case ir.Masked():
                 return self._masked(value, context)
             case ir.Reduce():
-                raise InvalidProgram("a reduction is written by its loop", got=value.kind.value)
+                raise InvalidProgram("a reduction is used in its own loop", got=value.kind.value)
             case ir.Scan() | ir.Sort():
                 assert self.along is not None
                 return self.along(value, [self._at(a, context) for a in value.args])
@@ -252,7 +249,11 @@ class Body:
         own = text if value.index.is_Integer else operand(text)
         if value.index.free_symbols <= literal:  # a place among literals is one
             return Var(own, value.dtype, tiles, literal=True)
-        return self._assign(value, context, f"{own}.to({triton_type(value.dtype)})", tiles)
+        if id(value) not in self._counted:
+            text = f"{own}.to({triton_type(value.dtype)})"
+        elif text.isidentifier():
+            return Var(text, value.dtype, tiles)
+        return self._assign(value, context, text, tiles)
 
     def _compute(self, value: ir.Compute, context: Context) -> Var:
         args = [self._at(a, context) for a in value.args]
@@ -273,8 +274,6 @@ class Body:
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
-        if self._separate is None:
-            self._separate = products_added_in_16_bits(self.frame.plan.stores, self.dtypes)
         if id(value) in self._separate:
             text = widened(texts[0], args[0].dtype)
         if id(value) in self.cheaper:

@@ -39,19 +39,28 @@ class Part:
 @dataclass(slots=True)
 class Exchange:
     """The exchanges of one kernel, after each of its loops: ``words`` of the workspace are each
-    program's. ``programs`` names their number; ``CHUNKS`` do not wait, the last has them all."""
+    program's. ``programs`` names their number; ``CHUNKS`` do not wait, the last has them all.
+    ``turns``: a loop takes ``UNROLL`` blocks together."""
 
     words: int
     programs: str = "RSPLIT"
+    turns: bool = False
     _used: int = 0
 
     def part(self, number: str) -> list[str]:
         """Which of the reduced elements the program ``number`` has. One that has none begins where
-        they end: turns taken together are counted without a sign."""
+        they end: turns taken together are counted without a sign. Where two and more would be left
+        for turns of their own, which wait for memory one after the other, parts are longer."""
         all_, begin = f"R0_BLOCK * {self.programs}", f"{number} * r0_part"
+        blocks, turns = f"(r0_numel + {all_} - 1) // ({all_})", list[str]()
+        if self.turns:
+            left = "(r0_blocks > UNROLL) & (r0_blocks % UNROLL > 1)"
+            longer = f"tl.where({left}, UNROLL - r0_blocks % UNROLL, 0)"
+            turns, blocks = [f"r0_blocks = {blocks}"], f"(r0_blocks + {longer})"
         first = f"tl.minimum({begin}, r0_numel)" if self.programs == "CHUNKS" else begin
         return [
-            f"r0_part = (r0_numel + {all_} - 1) // ({all_}) * R0_BLOCK",
+            *turns,
+            f"r0_part = {blocks} * R0_BLOCK",
             f"r0_first = {first}",
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]

@@ -133,7 +133,8 @@ def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], lis
     """The functions of ``plan``'s kernel that are its own, and its lines."""
     shared = plan.workspace
     programs = "CHUNKS" if plan.facts.chunked else "RSPLIT"
-    exchange = Exchange(shared.each, programs) if isinstance(shared, SharedRows) else None
+    turns = "UNROLL" in variants(plan)
+    exchange = Exchange(shared.each, programs, turns) if isinstance(shared, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()

@@ -122,17 +122,9 @@ def needed(
     value: ir.Value, masks: tuple[ir.Value, ...], dtypes: Mapping[str, DType]
 ) -> list[tuple[ir.Value, tuple[ir.Value, ...]]]:
     """What ``value`` under ``masks`` is written from, with the masks each is under."""
-    match value:
-        case ir.Masked(mask=mask, body=body):
-            inner = (*masks, mask)
-            if isinstance(body, ir.Load) and dtypes[body.buffer].keeps(value.other.number):
-                return [(mask, masks), *((v, inner) for _, v in body.indirect)]
-            return [(mask, masks), (body, inner)]
-        case ir.Reduce():
-            raise InvalidProgram(
-                "a reduction is used before the loop that computes it has closed",
-                got=value.kind.value,
-                expected="the user in a later segment",
-            )
-        case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Scan() | ir.Sort():
-            return [(o, masks) for o in ir.operands(value)]
+    if not isinstance(value, ir.Masked):
+        return [(o, masks) for o in ir.operands(value)]
+    body, inner = value.body, (*masks, value.mask)
+    if isinstance(body, ir.Load) and dtypes[body.buffer].keeps(value.other.number):
+        return [(value.mask, masks), *((v, inner) for _, v in body.indirect)]
+    return [(value.mask, masks), (body, inner)]

@@ -172,11 +172,9 @@ class _Reader:
         return known
 
     def _input(self, argument: ast.arg) -> Input:
-        match argument.annotation:
-            case ast.Constant(value=str() as text):
-                pass
-            case _:
-                raise self.damaged(argument, f"input {argument.arg} has no type", '"f32[4]"')
+        text = getattr(argument.annotation, "value", None)
+        if not isinstance(text, str):
+            raise self.damaged(argument, f"input {argument.arg} has no type", '"f32[4]"')
         end = max(text.rfind("]"), text.rfind("}")) + 1
         kind = self._type(text[:end], argument)
         words, bounded, bound = text[end:].partition(" bound=")

@@ -181,13 +181,10 @@ maximum, minimum = extreme("maximum", "|"), extreme("minimum", "&")
 def relu(call: Call) -> str:
     """Larger of the operand and zero; NaN stays."""
     (a,) = call.texts
-    match call.dtype.kind:
-        case Kind.FLOAT:
-            return f"tl.maximum({a}, 0.0{_NAN})"
-        case Kind.SIGNED:
-            return f"tl.maximum({a}, 0).to({triton_type(call.dtype)})"
-        case Kind.UNSIGNED | Kind.BOOL | Kind.OPAQUE:
-            return a
+    if call.dtype.is_float:
+        return f"tl.maximum({a}, 0.0{_NAN})"
+    signed = call.dtype.kind is Kind.SIGNED
+    return f"tl.maximum({a}, 0).to({triton_type(call.dtype)})" if signed else a
 
 
 def shift_left(call: Call) -> str:
@@ -221,14 +218,11 @@ def _in_range(count: str, dtype: DType) -> str:
 def bit_not(call: Call) -> str:
     """All bits flipped."""
     (a,) = call.texts
-    match call.dtype.kind:
-        case Kind.BOOL:
-            return f"{a} == 0"
-        case Kind.UNSIGNED:
-            # The interpreter of Triton 3.6 cannot make the -1 that ~ needs.
-            return f"{a} ^ {_all_bits(call.dtype)}"
-        case Kind.SIGNED | Kind.FLOAT | Kind.OPAQUE:
-            return f"~{a}"
+    if call.dtype.kind is Kind.BOOL:
+        return f"{a} == 0"
+    # The interpreter of Triton 3.6 cannot make the -1 that ~ needs.
+    unsigned = call.dtype.kind is Kind.UNSIGNED
+    return f"{a} ^ {_all_bits(call.dtype)}" if unsigned else f"~{a}"
 
 
 def signbit(call: Call) -> str:

@@ -12,7 +12,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
-from harness.ir.ops import Op
+from harness.ir.ops import Op, Rule
 from harness.ir.simplify import Simplifier
 
 _FLOATS = {DType.F64: (1e300, 2.0**-50), DType.F32: (1e37, 2.0**-21), DType.BF16: (1e37, 2.0**-6)}
@@ -55,6 +55,23 @@ def is_small(position: sympy.Expr) -> bool:
 def is_held(value: ir.IndexValue) -> bool:
     """Whether a position does not wrap around in its type."""
     return value.dtype is DType.I64 or (value.dtype is DType.I32 and is_small(value.index))
+
+
+def counted(stores: Sequence[ir.Store]) -> set[int]:
+    """By identity, positions of 64 bits that may as well have the type that a kernel counts in:
+    they are only compared, with one another and with numbers."""
+    every = ir.values(stores)
+    ends = (v for v in every if v.dtype is DType.I64 and not ir.operands(v))
+    alike = {
+        id(v)
+        for v in ends
+        if isinstance(v, ir.IndexValue) or (isinstance(v, ir.Constant) and abs(v.number) < 1 << 31)
+    }
+    for value in every:
+        args = {id(v) for v in ir.operands(value)}
+        compared = isinstance(value, ir.Compute) and value.op.rule is Rule.COMPARE
+        alike -= set() if compared and args <= alike else args
+    return alike.difference(map(id, ir.store_roots(stores)))
 
 
 def _held(ends: Sequence[float], dtype: DType) -> tuple[float, float] | None:

@@ -299,9 +299,11 @@ def _extents(
     points = group.numel if space.product else group.numel * group.rnumel
     known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
     numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
-    ends = (known.bounds(number) for number in numbers if not is_small(number))
-    far = (e for low, high in ends for e in (low if low is None else -low, high))
-    sure = (sympy.Integer(INT32_LIMIT) if e is None else e for e in far)
+    ends = ((is_small(number), *known.bounds(number)) for number in numbers)
+    far = ((s, e) for s, low, high in ends for e in (low if low is None else -low, high))
+    sure = [
+        sympy.Integer(INT32_LIMIT) if e is None else e for s, e in far if e is not None or not s
+    ]
     chunked = [group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)
     return [points, *(b.extent for b in buffers), *sure, *chunked]
 

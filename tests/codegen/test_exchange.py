@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 
@@ -91,3 +93,27 @@ class _Numbers:
     """What parts are computed with."""
 
     minimum = min
+
+
+def test_parts_of_a_row_are_whole_turns_of_its_loop() -> None:
+    """Of blocks that are left each would wait for memory alone. Every element is in one part."""
+    rng = random.Random()
+    for turns in (1, 2, 4):
+        lines = Exchange(1, "CHUNKS", turns=True).part("number")
+        for _ in range(200):
+            block, chunks, numel = rng.choice((16, 256)), 1 << rng.randrange(8), rng.randrange(9999)
+            known: dict[str, Any] = {
+                "R0_BLOCK": block,
+                "CHUNKS": chunks,
+                "UNROLL": turns,
+                "r0_numel": numel,
+            }
+            known["tl"] = SimpleNamespace(minimum=min, where=lambda test, a, b: a if test else b)
+            end = 0
+            for known["number"] in range(chunks):
+                exec("\n".join(lines), {}, known)
+                assert known["r0_first"] == end
+                end = known["r0_stop"]
+            assert end == numel
+            blocks = known["r0_part"] // block
+            assert blocks <= turns or blocks % turns < 2

@@ -17,6 +17,7 @@ from harness.ir.affine import UNKNOWN_SIZE
 from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.target import H100
+from harness.tiling.build import INT32_LIMIT
 from tests.codegen.graphs import graph_of_size
 from tests.codegen.kernels import modules
 
@@ -429,8 +430,8 @@ def test_places_in_rows_of_any_length(tmp_path: Path, interpreter: InterpreterPo
         return loaded.fitted(config, loaded.only_sizes({"s0": 3, "s1": columns})).block("WRAP")
 
     # By division where vectors stay whole, by a product, by one comparison; one, two or four
-    # elements lie in one row, one after the other.
-    assert [wrap(n) for n in (1, 8, 1000, 4096, 50264)] == [0, 0, 0, 0, 0]
+    # elements lie in one row, one after the other. One is a row by itself.
+    assert [wrap(n) for n in (1, 8, 1000, 4096, 50264)] == [3, 0, 0, 0, 0]
     assert [wrap(n) for n in (2, 7, 257, 1020)] == [1 + 8, 1 + 4, 1 + 4, 1 + 16]
     assert [wrap(n) for n in (1025, 50258, 128260)] == [2 + 4, 2 + 8, 2 + 16]
     sizes = [{"s0": m, "s1": n} for m, n in ((5, 1), (4000, 2), (900, 7), (40, 257), (3, 4099))]
@@ -444,6 +445,30 @@ def test_places_in_a_loop(interpreter: InterpreterPool) -> None:
     total: "f32[3]" = aten.sum.dim_IntList(x, [0, 2])
     return (total,)
 """
-    sizes = [(2, 2), (3, 700), (1700, 7), (9, 1171), (5, 4099), (40, 1000)]
+    sizes = [(2, 2), (3, 700), (1700, 7), (9, 1171), (5, 4099), (40, 1000), (9000, 1)]
     known = [{"s0": m, "s1": n} for m, n in sizes]
     assert run_at(graph(text), known, interpreter) == []
+
+
+PADDED = graph("""def padded(
+    x: "f32[s0, s1]",
+):
+    pad: "f32[s0, s1]" = aten.constant_pad_nd.default(x, [-2, 2], 0.0)
+    total: "f32[s0]" = aten.sum.dim_IntList(pad, [1])
+    return (total,)
+""")
+
+
+def test_positions_are_compared_in_the_type_that_a_kernel_counts_in(
+    tmp_path: Path, interpreter: InterpreterPool
+) -> None:
+    (module,) = modules(PADDED)
+    kernel = module.text[module.text.index("@triton.jit") : module.text.index("def variant")]
+    assert "tl.int64)" not in kernel.replace("tl.program_id(0).to(tl.int64)", "")
+    sizes = [{"s0": m, "s1": n} for m, n in ((1, 2), (2, 3), (40, 37), (3, 1171), (5, 5000))]
+    assert run_at(PADDED, sizes, interpreter) == []
+    loaded = runtime.load(module.text, tmp_path)
+    last = {"s0": 1, "s1": INT32_LIMIT - 1}  # one less than what a comparison counts to
+    assert loaded.at(loaded.only_sizes(last), H100).configs[0].block("WIDE") == 1
+    last["s1"] -= 1
+    assert loaded.at(loaded.only_sizes(last), H100).configs[0].block("WIDE") == 0
