@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
@@ -91,14 +92,9 @@ _OTHER_NAMES = {
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def _mapping(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """A dictionary of names and numbers as modules write it."""
-    return repr(dict(pairs)).replace("'", '"')
-
-
-def _sequence(items: Iterable[object]) -> str:
-    """A tuple of names and numbers as modules write it."""
-    return repr(tuple(items)).replace("'", '"')
+def _written(kind: Callable[[Any], object], items: Iterable[object]) -> str:
+    """A dictionary or a tuple of names and numbers as modules write it."""
+    return repr(kind(items)).replace("'", '"')
 
 
 @functools.cache
@@ -110,7 +106,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         autoescape=False,  # it is Python that is written
     )
-    made.globals.update(mapping=_mapping, sequence=_sequence, limit=INT32_LIMIT)
+    mapping, sequence = (functools.partial(_written, kind) for kind in (dict, tuple))
+    made.globals.update(mapping=mapping, sequence=sequence, limit=INT32_LIMIT)
     made.globals.update(block_name=block_name, size_text=size_text, wrapped=wrapped)
     return made
 

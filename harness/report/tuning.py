@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
@@ -92,12 +92,8 @@ def _error(row: Row) -> str:
     return NOTHING if len(samples) < 3 else f"{1.96 * standard_error(samples) * 1000:.2f}"
 
 
-def _share(row: Row) -> str:
-    return NOTHING if row["occupancy"] is None else f"{row['occupancy']:.0%}"
-
-
-def _whole(key: str) -> Column:
-    return Column(key, lambda row: number(row[key]), right=True)
+def _number(key: str, text: Callable[[Any], str] = number) -> Column:
+    return Column(key, lambda row: NOTHING if row[key] is None else text(row[key]), right=True)
 
 
 _TIMES = (
@@ -109,8 +105,8 @@ _TRIALS = (
     Column("configuration", lambda row: config_text(row["config"])),
     Column("from", lambda row: row["origin"]),
     *_TIMES,
-    *(_whole(key) for key in ("registers", "spills", "shared")),
-    Column("occupancy", _share, right=True),
+    *(_number(key) for key in ("registers", "spills", "shared")),
+    _number("occupancy", "{:.0%}".format),
     Column("", lambda row: row["mark"], fit=Fit.BELOW),
 )
 

@@ -297,6 +297,14 @@ def test_what_is_torchs_own_is_known_by_the_smallest_program_that_shows_it(
     )
 
 
+def test_an_index_out_of_range_is_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo before torch 2.14 reads an old size after ``unsqueeze_`` (5100626)."""
+    first, other = "RuntimeError: index 23 is out of bounds for dimension 1", "IndexOutOfRange: x"
+    said, line = (f"eager: a result; compiled: {one}" for one in (first, other))
+    monkeypatch.setattr(compare, "differences", lambda *_, **__: [said])
+    assert torchs_own(abs, [], [line]) == (line,)
+
+
 def test_what_overlaps_is_not_changed() -> None:
     x = torch.ones(3, 4)
     assert not any(map(fuzzing._overlaps, [x, x.t(), x[:, ::2], x[:0], x[1], x.unfold(1, 2, 2)]))

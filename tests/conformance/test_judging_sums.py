@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from harness.conformance.compare import Judge
 from tests.conformance.test_judging import found
 
 
@@ -203,3 +204,19 @@ def test_an_exponent_of_what_cancels() -> None:
 
     assert found(exponents, lambda x: torch.full_like(exponents(x), -13), x) == []
     assert found(exponents, lambda x: torch.full_like(exponents(x), 3), x) != []
+
+
+def test_how_many_sums_differ_may_be_any_number_between_those_of_two_repeats() -> None:
+    """5100065: 228 in eager mode, 227 to 257 in repeats, 248 in a kernel."""
+    x = (torch.arange(257) * 1558 % 1009 - 504) * 0.003
+
+    def run() -> list[torch.Tensor]:
+        return [x.cumsum(0).unique()]
+
+    (least,) = run()
+    judge, some = Judge(run, [least], True), least[least.abs() > 1]
+    for many in (1, 12):
+        assert judge.is_right(0, torch.cat([least, some[:many] * (1 + 2e-7)]).sort()[0])
+    assert not judge.is_right(0, torch.cat([least, some[:1] * 1.01]).sort()[0])
+    assert not judge.is_right(0, least[least.abs() < 4].repeat_interleave(2)[: len(least) + 9])
+    assert not judge.is_right(0, least.repeat(2))

@@ -28,9 +28,9 @@ from harness.graph.capture.libraries.calls import MARKED, is_view, traced
 Sizes = Sequence[int]
 
 IN_ORDER = (
-    "_fused_rms_norm_backward _log_softmax_backward_data huber_loss_backward index_reduce kthvalue "
-    "masked_fill median mse_loss_backward mvlgamma nanmedian native_layer_norm_backward "
-    "scatter_reduce take topk tril triu"
+    "_fused_rms_norm_backward _log_softmax_backward_data diag_embed huber_loss_backward "
+    "index_reduce kthvalue masked_fill median mse_loss_backward mvlgamma nanmedian "
+    "native_layer_norm native_layer_norm_backward renorm scatter_reduce take topk tril triu"
 ).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 

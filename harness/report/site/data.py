@@ -371,7 +371,8 @@ def chart(line: Line, site: Site) -> dict[str, Any]:
             "old": None if line.summed else 1000 * change.old,
             "new": None if line.summed else 1000 * change.new,
             "style": change.verdict if change.confirmed else "suspected",
-            "text": f"{_part(change)} " * line.summed
+            "text": f"{change.series.kernel.rpartition('/')[2] or change.series.graph} "
+            * line.summed
             + f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
         }
         for change in line.changes
@@ -381,11 +382,6 @@ def chart(line: Line, site: Site) -> dict[str, Any]:
         "segments": [{"x": one.x, "y": _rounded(one.y)} for one in line.segments],
         "marks": sorted(marks, key=lambda mark: mark["style"] != "regression"),
     }
-
-
-def _part(change: Change) -> str:
-    """What changed, in the history of a sum."""
-    return change.series.kernel.rpartition("/")[2] or change.series.graph
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
