@@ -144,6 +144,8 @@ class Normalised(nn.Module):
 
 def test_regions_may_hold_numbers_while_sizes_are_dynamic(devices: Devices) -> None:
     """Dynamo gives a region of dynamic sizes its numbers as tensors."""
+    if torch.__version__ >= "2.15":
+        pytest.skip("Dynamo asserts where such a number is from, and stops before any backend")
     model = nn.Sequential(*(Normalised(10.0**-n) for n in (1, 2, 3)))
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     compiled = torch.compile(model, backend=compiler, dynamic=True)

@@ -381,23 +381,43 @@ def test_programs_share_a_few_rows_of_any_length(
     assert chunks(FEW, tmp_path, s0=1 << 22)[0] >= 16
 
 
-@pytest.mark.parametrize("one", [COLUMNS, ROWS, FEW], ids=lambda g: g.name)
-def test_a_module_alone_takes_the_bounds_of_a_launch(
+KNOWN = graph("""def known(
+    x: "f32[3, 20000]",
+):
+    total: "f32[3]" = aten.sum.dim_IntList(x, [1])
+    return (total,)
+""")
+
+_BEFORE_3_7 = """
+import runpy, sys
+from triton.runtime import interpreter
+patch = interpreter._patch_lang_tensor
+def old(tensor, *others):
+    patch(tensor, *others)
+    tensor.__index__ = refuse
+def refuse(bound):
+    raise TypeError('only 0-dimensional arrays can be converted to Python scalars')
+interpreter._patch_lang_tensor = old
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], None, '__main__')
+"""
+"""A module alone in Triton's interpreter as it was before 3.7, where numpy is 2.4 or newer."""
+
+
+@pytest.mark.parametrize("one", [COLUMNS, ROWS, FEW, KNOWN], ids=lambda g: g.name)
+def test_a_module_alone_takes_every_bound_of_a_loop(
     one: Graph, tmp_path: Path, interpreting: list[str]
 ) -> None:
-    """A program's share of a loop is a tensor: in Triton's interpreter before 3.7 no bound."""
+    """A program's share of a loop is a tensor, and so is what a kernel assigns: a known size."""
     (module,) = modules(one)
-    assert "_take_bounds_of_a_launch()" in module.text
-    (known,) = modules(graph_of_size(64, 64))
-    assert "_take_bounds_of_a_launch()" not in known.text
+    assert "tensor.__index__" in module.text
+    (without,) = modules(graph_of_size(64, 64))
+    assert "tensor.__index__" not in without.text
     path = tmp_path / "module.py"
     text = module.text.replace('"s0": 1024', '"s0": 5' if one is ROWS else '"s0": 9000')
     path.write_text(text.replace('"s1": 1024', '"s1": 2500' if one is ROWS else '"s1": 9'))
-    run = (
-        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], None, '__main__')"
-    )
     told = subprocess.run(
-        [*interpreting, run, str(path), "--check"],
+        [*interpreting, _BEFORE_3_7, str(path), "--check"],
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,

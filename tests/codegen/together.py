@@ -92,8 +92,7 @@ def main(path: str, config: dict[str, int]) -> int:
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     interpreting.install_exactness()
-    for name in ("_round_as_the_device", "_stand_in_for_the_device_library"):
-        getattr(module, name, lambda: None)()
+    getattr(module, "_prepare_the_interpreter", lambda: None)()
     module.os = types.SimpleNamespace(environ={})  # or it would give every row one program
     interpreting.install_trees()
     interpreting.install_once()

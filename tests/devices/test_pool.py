@@ -384,6 +384,7 @@ def test_workers_do_not_search_the_current_folder(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},  # which may ask for it
         capture_output=True,
         text=True,
         check=False,
