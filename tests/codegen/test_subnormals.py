@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,20 @@ def test_literals_that_triton_reads_as_another_type_are_written_with_theirs(
     number: float, dtype: DType, text: str
 ) -> None:
     assert literal_text(Builder().constant(number, dtype)) == text
+
+
+def test_a_module_alone_fuses_products_and_sums_as_the_harness_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triton 3.10 will not where nobody asks for it."""
+    loaded, asked = loading.load(only(GATED.format(name="cos")).text, tmp_path), {}
+
+    class Launched:
+        def __getitem__(self, grid: object) -> Callable[..., None]:
+            return lambda *args, **options: asked.update(options)
+
+    monkeypatch.setattr(loaded.raw, loaded.name, Launched())
+    loaded.raw.call(loaded.get_args("cpu"))
+    monkeypatch.undo()
+    made = compile_for(loaded, TARGETS["sm_90"], loaded.configs[0], cache=tmp_path)
+    assert asked["enable_fp_fusion"] is made.metadata.enable_fp_fusion is True
