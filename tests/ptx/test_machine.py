@@ -224,6 +224,26 @@ def test_what_a_gpu_would_stop_at_or_ruin(body: str, told: str) -> None:
         ran(body, np.zeros(64, np.uint32))
 
 
+def test_what_a_vector_holds_behind_an_argument_is_no_number() -> None:
+    """A GPU loads it: it is on the page of what the vector begins with."""
+    given = np.arange(1, 62, dtype=np.uint32)  # the sixteenth vector holds one number
+    body = """
+  shr.u32 %r3, %r0, 2; mad.wide.u32 %d4, %r3, 16, %d0; and.b32 %r8, %r0, 3;
+  LOAD
+  setp.eq.b32 %p1, %r8, 1; selp.b32 %r4, %r5, %r4, %p1;
+  setp.eq.b32 %p1, %r8, 2; selp.b32 %r4, %r6, %r4, %p1;
+  setp.eq.b32 %p1, %r8, 3; selp.b32 %r4, %r7, %r4, %p1;
+  st.global.b32 [%d3], %r4;"""
+    shared = """mov.u32 %r9, buffer; mad.lo.s32 %r9, %r3, 16, %r9;
+  cp.async.cg.shared.global [%r9], [%d4], 0x10; ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r9];"""
+    for load in ("ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%d4];", shared):
+        found = ran(body.replace("LOAD", load), given)
+        assert found.tolist() == [*given.tolist(), *3 * (0xFFFFFFFF,)]
+    halves = np.arange(127, dtype=np.uint16)
+    found = ran("ld.global.b32 %r3, [%d2]; st.global.b32 [%d3], %r3;", halves)
+    assert found[-2:].tolist() == [124 | 125 << 16, 126 | 0xFFFF << 16]
+
+
 def test_what_nothing_set_is_no_number() -> None:
     body = "st.global.b32 [%d3], %r9; ld.shared.b32 %r3, [buffer]; setp.eq.b32 %p1, %r0, 1;"
     body += "@%p1 st.global.b32 [%d3], %r3;"
