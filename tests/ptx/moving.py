@@ -103,16 +103,19 @@ def _aligned(addresses: Array, width: int, one: Instruction) -> None:
 
 
 def _parameter(one: Instruction, launch: Launch) -> Do:
-    name, _, offset = str(one.operands[1]).strip("[] ").partition("+")
-    kind = type_of(one.kind)
-    if name in launch.kernel.widths:
+    name, _, offset = (part.strip() for part in str(one.operands[1]).strip("[] ").partition("+"))
+    kind, width = type_of(one.kind), launch.kernel.widths.get(name)
+    if width is not None and "%" not in name:  # of a function that is called
         read = reader(name, one.kind, launch)
         return lambda threads: threads.write(one.operands[0], read(threads))
-    first = int(offset or 0)
+    read, more = reader(name, f"u{width or 64}", launch), int(offset or 0)
 
     def made(threads: Threads) -> None:
-        value = threads.launch.parameters[name][first : first + kind.itemsize]
-        threads.write(one.operands[0], np.frombuffer(value, kind)[0])
+        given = np.asarray(read(threads))
+        places, which = np.unique(given, return_inverse=True)
+        found = [threads.launch.parameter(int(at) + more, kind.itemsize) for at in places]
+        values = np.frombuffer(b"".join(found), kind)
+        threads.write(one.operands[0], values[which.reshape(given.shape)])
 
     return made
 

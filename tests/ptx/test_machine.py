@@ -140,6 +140,42 @@ def test_integers_like_python() -> None:
         assert found.tolist() == [n & 2**32 - 1 for n in wanted], line
 
 
+def test_the_largest_of_a_warp() -> None:
+    """What compute capability 10.0 has for float32; without a sign zero is larger."""
+    given = np.tile(np.array([-0.0, -1.0], np.float32), 32)
+    given[9], given[40] = 0.0, np.nan
+    for modes, wanted in (("max", [0.0, -0.0]), ("min", [-1.0, -1.0]), ("max.NaN", [0.0, np.nan])):
+        body = f"ld.global.f32 %r3, [%d2]; redux.sync.{modes}.f32 %r4, %r3, -1;"
+        found = ran(body + "st.global.f32 [%d3], %r4;", given).view(np.float32)
+        want = np.repeat(np.array(wanted, np.float32), 32)
+        assert np.array_equal(found, want, equal_nan=True)
+        assert (np.signbit(found) == np.signbit(want))[~np.isnan(want)].all()
+
+
+def test_numbers_of_eight_bits() -> None:
+    given = numbers(64, 11)
+    body = """ld.global.f32 %r3, [%d2]; cvt.rn.satfinite.KIND.f32 %h1, %r3, 0f3F800000;
+    cvt.rn.f16x2.KIND %r4, %h1; st.global.b32 [%d3], %r4;"""
+    for kind, wanted in (("e4m3x2", torch.float8_e4m3fn), ("e5m2x2", torch.float8_e5m2)):
+        most = torch.finfo(wanted).max
+        near = torch.from_numpy(given).clamp(-most, most).to(wanted).half().numpy()
+        found = ran(body.replace("KIND", kind), given).view(np.float16).reshape(-1, 2)
+        assert np.array_equal(found[:, 1], near)
+        assert (found[:, 0] == 1).all()
+
+
+def test_addresses_of_parameters() -> None:
+    """One of two arguments, by thread."""
+    body = """
+  and.b32 %r3, %r0, 1; setp.eq.b32 %p1, %r3, 1; mov.b32 %r4, p0; mov.b32 %r5, p1;
+  selp.b32 %r6, %r4, %r5, %p1; ld.param.b64 %d4, [%r6]; ld.param.b32 %r8, [%r6+4];
+  setp.eq.s64 %p2, %d4, %d0; selp.b32 %r7, 1, 0, %p2; mad.lo.s32 %r7, %r8, 2, %r7;
+  st.global.b32 [%d3], %r7;"""
+    upper = [2 << 12, 1 << 12]  # of the addresses of the second array and the first
+    found = ran(body, np.zeros(64, np.uint32))
+    assert found.tolist() == [2 * upper[n % 2] + n % 2 for n in range(64)]
+
+
 def test_threads_part_and_meet_again() -> None:
     """Each adds up to its own number in a loop, half of them by another branch."""
     body = """
