@@ -152,6 +152,15 @@ def test_the_largest_of_a_warp() -> None:
         assert (np.signbit(found) == np.signbit(want))[~np.isnan(want)].all()
 
 
+def test_the_largest_of_three() -> None:
+    given = numbers(64, 13)
+    given[5] = np.nan
+    body = "ld.global.f32 %r3, [%d2]; HOW.f32 %r4, 0f3F000000, %r3, 0fBF800000;"
+    for how, wanted in (("max.NaN", np.maximum(given, 0.5)), ("min", np.fmin(given, -1))):
+        found = ran(body.replace("HOW", how) + "st.global.f32 [%d3], %r4;", given)
+        assert np.array_equal(found.view(np.float32), wanted.astype(np.float32), equal_nan=True)
+
+
 def test_numbers_of_eight_bits() -> None:
     given = numbers(64, 11)
     body = """ld.global.f32 %r3, [%d2]; cvt.rn.satfinite.KIND.f32 %h1, %r3, 0f3F800000;
