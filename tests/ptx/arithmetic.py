@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,8 +115,6 @@ def _of_16_bits(
 
 def _build(one: Instruction, launch: Launch) -> Do:
     name, modes, kind = one.name, one.modes[:-1], one.kind
-    if name in ("max", "min") and len(one.operands) > 3:
-        raise Unsupported(one.text)
     if kind.endswith("x2"):
         return _pairs(one, launch)
     if modes and modes[-1] == "f32":
@@ -123,7 +122,11 @@ def _build(one: Instruction, launch: Launch) -> Do:
     reads = [reader(n, kind, launch) for n in one.operands[1:]]
 
     def made(threads: Any) -> None:
-        result = computed(name, modes, kind, [read(threads) for read in reads])
+        given = [read(threads) for read in reads]
+        if name in ("max", "min"):  # of three for compute capability 10.0
+            result = functools.reduce(lambda a, b: computed(name, modes, kind, [a, b]), given)
+        else:
+            result = computed(name, modes, kind, given)
         threads.write(one.operands[0], result)
 
     return made

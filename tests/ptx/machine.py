@@ -23,6 +23,8 @@ _SPINS = 64
 """Jumps back after which a group lets others run."""
 _MOST_JUMPS = 1 << 20
 """Jumps back after which a loop has no end."""
+_PARAMETER = 12
+"""Each parameter is at a multiple of two to the power of this."""
 _ROUNDS = 2000
 """Turns without an end after which a launch hangs."""
 SPECIAL = re.compile(r"%(n?tid|n?ctaid|laneid|warpid|clock|globaltimer|cluster_\w+)(?![\w])")
@@ -138,9 +140,9 @@ class Launch:
         self.kernel, self.threads = kernel, threads or kernel.threads
         self.memory = Global()
         self.shared, self.local, self.now = 0, 0, 0
-        self.names: dict[str, int] = {}
+        self.names = {name: n << _PARAMETER for n, name in enumerate(kernel.parameters)}
         self.grid = (1, 1, 1)
-        self.parameters: dict[str, bytes] = {}
+        self.parameters: Sequence[bytes] = ()
         for array in kernel.arrays:
             self._declare(array)
         self.names.setdefault("global_smem", self.shared)
@@ -159,6 +161,11 @@ class Launch:
         self.names[array.name] = at
         setattr(self, array.space, at + -(-size // 16) * 16)
 
+    def parameter(self, at: int, width: int) -> bytes:
+        """What is at an address among the parameters."""
+        first = at & (1 << _PARAMETER) - 1
+        return self.parameters[at >> _PARAMETER][first : first + width]
+
     def run(
         self,
         grid: Sequence[int],
@@ -168,7 +175,8 @@ class Launch:
     ) -> None:
         """All programs of ``grid``: as many at once as are quick, or all ``together``."""
         self.grid = tuple(grid)
-        self.parameters = dict(zip(self.kernel.parameters, parameters, strict=True))
+        assert len(parameters) == len(self.kernel.parameters)
+        self.parameters = parameters
         x, y, z = self.grid
         all_ = np.arange(x * y * z)
         blocks = np.stack([all_ % x, all_ // x % y, all_ // (x * y)], 1)

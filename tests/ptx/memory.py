@@ -45,6 +45,23 @@ class Global:
         parts = [(np.flatnonzero(region == one), int(one)) for one in np.unique(region)]
         return [(at, *self._place(one, addresses[at], width)) for at, one in parts]
 
+    def cut(self, addresses: Array, size: int) -> Array:
+        """Which of ``size`` bytes at each of ``addresses`` begin in an array and end behind it."""
+        ends = np.array([0, *(array.size for array in self.arrays), 0])
+        region = np.minimum(addresses >> np.uint64(_REGION), np.uint64(len(ends) - 1))
+        offset = (addresses & np.uint64((1 << _REGION) - 1)).astype(np.int64)
+        left = ends[region.astype(np.int64)] - offset
+        return (left > 0) & (left < size)
+
+    def begun(self, addresses: Array, size: int) -> Array:
+        """A row of bytes for each of ``addresses``; those behind the end of an array are NaN."""
+        made = np.full((len(addresses), size), 0xFF, np.uint8)
+        for row, address in zip(made, addresses.tolist(), strict=True):
+            offset = address & (1 << _REGION) - 1
+            some = self.arrays[(address >> _REGION) - 1][offset : offset + size]
+            row[: len(some)] = some
+        return made
+
     def _place(self, region: int, addresses: Array, width: int) -> tuple[Array, Array]:
         if not 0 < region <= len(self.arrays):
             raise Fault(f"an address, {int(addresses[0]):#x}, is in no argument")

@@ -56,6 +56,21 @@ def load(threads: Threads, space: str, addresses: Array, width: int) -> Array:
     return made
 
 
+def vectors(
+    threads: Threads, space: str, addresses: Array, width: int, count: int = 1
+) -> list[Array]:
+    """``count`` numbers of ``width`` bytes at each of ``addresses``, multiples of their size. Those
+    that begin in an argument are on its page, so a GPU does not stop at what lies behind it, which
+    kernels of rows that end between vectors load and do not use: here NaN."""
+    if space != "global" or not (cut := threads.memory.cut(addresses, width * count)).any():
+        return [load(threads, space, addresses + np.uint64(n * width), width) for n in range(count)]
+    made = np.empty((count, len(addresses)), unsigned(width))
+    for n in range(count):
+        made[n, ~cut] = load(threads, space, addresses[~cut] + np.uint64(n * width), width)
+    made[:, cut] = threads.memory.begun(addresses[cut], width * count).view(unsigned(width)).T
+    return [*made]
+
+
 def store(threads: Threads, space: str, addresses: Array, width: int, value: Any) -> None:
     """Write them."""
     value = np.broadcast_to(np.asarray(value).astype(unsigned(width)), addresses.shape)
@@ -75,12 +90,9 @@ def _load(one: Instruction, launch: Launch) -> Do:
     def made(threads: Threads) -> None:
         addresses = at(threads)
         _aligned(addresses, width * len(targets), one)
-        values = [
-            load(threads, space, addresses + np.uint64(n * width), width).view(kind)
-            for n in range(len(targets))
-        ]
+        values = vectors(threads, space, addresses, width, len(targets))
         for target, value in zip(targets, values, strict=True):
-            threads.write(target, value)
+            threads.write(target, value.view(kind))
 
     return made
 
@@ -91,16 +103,19 @@ def _aligned(addresses: Array, width: int, one: Instruction) -> None:
 
 
 def _parameter(one: Instruction, launch: Launch) -> Do:
-    name, _, offset = str(one.operands[1]).strip("[] ").partition("+")
-    kind = type_of(one.kind)
-    if name in launch.kernel.widths:
+    name, _, offset = (part.strip() for part in str(one.operands[1]).strip("[] ").partition("+"))
+    kind, width = type_of(one.kind), launch.kernel.widths.get(name)
+    if width is not None and "%" not in name:  # of a function that is called
         read = reader(name, one.kind, launch)
         return lambda threads: threads.write(one.operands[0], read(threads))
-    first = int(offset or 0)
+    read, more = reader(name, f"u{width or 64}", launch), int(offset or 0)
 
     def made(threads: Threads) -> None:
-        value = threads.launch.parameters[name][first : first + kind.itemsize]
-        threads.write(one.operands[0], np.frombuffer(value, kind)[0])
+        given = np.asarray(read(threads))
+        places, which = np.unique(given, return_inverse=True)
+        found = [threads.launch.parameter(int(at) + more, kind.itemsize) for at in places]
+        values = np.frombuffer(b"".join(found), kind)
+        threads.write(one.operands[0], values[which.reshape(given.shape)])
 
     return made
 
@@ -148,13 +163,12 @@ def _copy(one: Instruction, launch: Launch) -> Do:
         _aligned(target, size, one)
         _aligned(source, size, one)
         count = np.broadcast_to(size if given is None else given(threads), target.shape)
-        held, numbers = threads.active, threads.numbers()
-        for n in range(0, size, 4):
-            value, some = np.zeros(len(target), np.uint32), np.flatnonzero(count > n)
-            threads.active = numbers[some]
-            value[some] = load(threads, "global", source[some] + np.uint64(n), 4)
-            threads.active = held
-            store(threads, "shared", target + np.uint64(n), 4, value)
+        some = count > 0
+        found = vectors(threads, "global", source[some], 4, size // 4)
+        for n, loaded in enumerate(found):
+            value = np.zeros(len(target), np.uint32)
+            value[some] = np.where(count[some] > 4 * n, loaded, 0)
+            store(threads, "shared", target + np.uint64(4 * n), 4, value)
 
     return made
 

@@ -91,10 +91,10 @@ def parsed(text: str) -> Kernel:
 
 def _body(text: str, start: int) -> str:
     depth = 0
-    for at in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
+    for found in re.compile(r"[{}]").finditer(text, start):
+        depth += 1 if found[0] == "{" else -1
         if not depth:
-            return text[start + 1 : at]
+            return text[start + 1 : found.start()]
     raise AssertionError("a brace is not closed")
 
 

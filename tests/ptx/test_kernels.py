@@ -18,6 +18,8 @@ from harness.runtime.module import LoadedModule
 from harness.target import H100
 from tests.codegen.graphs import GRAPHS
 from tests.codegen.kernels import modules
+from tests.codegen.test_aligned_rows import _DTYPES, _SHARES, looped
+from tests.codegen.test_aligned_rows import graph as rows
 from tests.codegen.test_scans import PREFIX
 from tests.codegen.test_shared_rows import _SOFTMAX, shared
 from tests.ptx.__main__ import KINDS
@@ -101,6 +103,20 @@ def test_functions_of_any_size(
 def test_several_kernels_of_any_size(devices: OnMachine, name: str) -> None:
     """Kernels of unlike sizes in one launch, views with gaps."""
     assert wrong(devices, name, [(30, 70), (5, 1025)]) == []
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_what_a_rows_last_vector_holds_besides_it_is_not_used(
+    devices: OnMachine, dtype: str
+) -> None:
+    """The last row's lies behind the tensor, where the machine has NaN."""
+    devices.machine.order = None
+    module = looped(rows(_SHARES, 3, 4101, dtype))
+    x = torch.rand(3, 4101).to(getattr(torch, _DTYPES[dtype]))
+    made = torch.full_like(x, 77.0)
+    devices.machine.launch(module.text, [x, made])
+    wanted = x.double() / x.double().sum(1, keepdim=True)
+    torch.testing.assert_close(made, wanted.to(x.dtype))
 
 
 def test_places_behind_two_to_the_31(devices: OnMachine) -> None:

@@ -140,6 +140,51 @@ def test_integers_like_python() -> None:
         assert found.tolist() == [n & 2**32 - 1 for n in wanted], line
 
 
+def test_the_largest_of_a_warp() -> None:
+    """What compute capability 10.0 has for float32; without a sign zero is larger."""
+    given = np.tile(np.array([-0.0, -1.0], np.float32), 32)
+    given[9], given[40] = 0.0, np.nan
+    for modes, wanted in (("max", [0.0, -0.0]), ("min", [-1.0, -1.0]), ("max.NaN", [0.0, np.nan])):
+        body = f"ld.global.f32 %r3, [%d2]; redux.sync.{modes}.f32 %r4, %r3, -1;"
+        found = ran(body + "st.global.f32 [%d3], %r4;", given).view(np.float32)
+        want = np.repeat(np.array(wanted, np.float32), 32)
+        assert np.array_equal(found, want, equal_nan=True)
+        assert (np.signbit(found) == np.signbit(want))[~np.isnan(want)].all()
+
+
+def test_the_largest_of_three() -> None:
+    given = numbers(64, 13)
+    given[5] = np.nan
+    body = "ld.global.f32 %r3, [%d2]; HOW.f32 %r4, 0f3F000000, %r3, 0fBF800000;"
+    for how, wanted in (("max.NaN", np.maximum(given, 0.5)), ("min", np.fmin(given, -1))):
+        found = ran(body.replace("HOW", how) + "st.global.f32 [%d3], %r4;", given)
+        assert np.array_equal(found.view(np.float32), wanted.astype(np.float32), equal_nan=True)
+
+
+def test_numbers_of_eight_bits() -> None:
+    given = numbers(64, 11)
+    body = """ld.global.f32 %r3, [%d2]; cvt.rn.satfinite.KIND.f32 %h1, %r3, 0f3F800000;
+    cvt.rn.f16x2.KIND %r4, %h1; st.global.b32 [%d3], %r4;"""
+    for kind, wanted in (("e4m3x2", torch.float8_e4m3fn), ("e5m2x2", torch.float8_e5m2)):
+        most = torch.finfo(wanted).max
+        near = torch.from_numpy(given).clamp(-most, most).to(wanted).half().numpy()
+        found = ran(body.replace("KIND", kind), given).view(np.float16).reshape(-1, 2)
+        assert np.array_equal(found[:, 1], near)
+        assert (found[:, 0] == 1).all()
+
+
+def test_addresses_of_parameters() -> None:
+    """One of two arguments, by thread."""
+    body = """
+  and.b32 %r3, %r0, 1; setp.eq.b32 %p1, %r3, 1; mov.b32 %r4, p0; mov.b32 %r5, p1;
+  selp.b32 %r6, %r4, %r5, %p1; ld.param.b64 %d4, [%r6]; ld.param.b32 %r8, [%r6+4];
+  setp.eq.s64 %p2, %d4, %d0; selp.b32 %r7, 1, 0, %p2; mad.lo.s32 %r7, %r8, 2, %r7;
+  st.global.b32 [%d3], %r7;"""
+    upper = [2 << 12, 1 << 12]  # of the addresses of the second array and the first
+    found = ran(body, np.zeros(64, np.uint32))
+    assert found.tolist() == [2 * upper[n % 2] + n % 2 for n in range(64)]
+
+
 def test_threads_part_and_meet_again() -> None:
     """Each adds up to its own number in a loop, half of them by another branch."""
     body = """
@@ -222,6 +267,26 @@ def test_atomic_operations_take_turns() -> None:
 def test_what_a_gpu_would_stop_at_or_ruin(body: str, told: str) -> None:
     with pytest.raises(Fault, match=told):
         ran(body, np.zeros(64, np.uint32))
+
+
+def test_what_a_vector_holds_behind_an_argument_is_no_number() -> None:
+    """A GPU loads it: it is on the page of what the vector begins with."""
+    given = np.arange(1, 62, dtype=np.uint32)  # the sixteenth vector holds one number
+    body = """
+  shr.u32 %r3, %r0, 2; mad.wide.u32 %d4, %r3, 16, %d0; and.b32 %r8, %r0, 3;
+  LOAD
+  setp.eq.b32 %p1, %r8, 1; selp.b32 %r4, %r5, %r4, %p1;
+  setp.eq.b32 %p1, %r8, 2; selp.b32 %r4, %r6, %r4, %p1;
+  setp.eq.b32 %p1, %r8, 3; selp.b32 %r4, %r7, %r4, %p1;
+  st.global.b32 [%d3], %r4;"""
+    shared = """mov.u32 %r9, buffer; mad.lo.s32 %r9, %r3, 16, %r9;
+  cp.async.cg.shared.global [%r9], [%d4], 0x10; ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r9];"""
+    for load in ("ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%d4];", shared):
+        found = ran(body.replace("LOAD", load), given)
+        assert found.tolist() == [*given.tolist(), *3 * (0xFFFFFFFF,)]
+    halves = np.arange(127, dtype=np.uint16)
+    found = ran("ld.global.b32 %r3, [%d2]; st.global.b32 [%d3], %r3;", halves)
+    assert found[-2:].tolist() == [124 | 125 << 16, 126 | 0xFFFF << 16]
 
 
 def test_what_nothing_set_is_no_number() -> None:

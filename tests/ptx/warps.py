@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from tests.ptx.arithmetic import computed
 from tests.ptx.machine import Do, Fault, Launch, Threads, Unsupported
 from tests.ptx.memory import Array
 from tests.ptx.moving import load, store
@@ -55,13 +57,15 @@ def _reduction(one: Instruction, launch: Launch) -> Do:
         "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
         "or": np.bitwise_or, "xor": np.bitwise_xor,
     }  # fmt: skip
-    if one.kind == "f32":
-        raise Unsupported(one.text)
-    read, way = reader(one.operands[1], one.kind, launch), ways[one.modes[1]]
+    name, *modes = one.modes[1:]
+    read = reader(one.operands[1], one.kind, launch)
 
     def made(threads: Threads) -> None:
         given = _warps(read(threads), threads)
-        found = way.reduce(given, axis=1, dtype=given.dtype)
+        if one.kind == "f32":  # of zeros the one without a sign is larger
+            found = functools.reduce(lambda a, b: computed(name, modes, "f32", [a, b]), given.T)
+        else:
+            found = ways[name].reduce(given, axis=1, dtype=given.dtype)
         threads.write(one.operands[0], np.repeat(found, 32))
 
     return made

@@ -59,16 +59,17 @@ class Space:
         fixed = loaded.fixed_blocks
         values: list[tuple[str, tuple[int, ...]]] = []
         for name, _ in configs[0].blocks:
-            given = sorted({c.block(name) for c in configs})
+            given = tuple(sorted({c.block(name) for c in configs}))
             prefix = name.removesuffix("BLOCK").lower()
             whole = loaded.category in ("per", "mix") and is_reduction(prefix)
-            if is_given(loaded) or name in fixed or whole or not name.endswith("BLOCK"):
-                values.append((name, tuple(given)))
-            else:
-                # The workspace of a split scan has room for so many blocks and no more.
-                least = LEAST_SCAN_BLOCK if loaded.category == "spl" and is_reduction(prefix) else 1
-                powers = _powers(max(given[-1], largest_block(prefix, sizes.get(prefix, 1))))
-                values.append((name, tuple(n for n in powers if n >= least)))
+            if name.endswith("BLOCK") and not (is_given(loaded) or name in fixed or whole):
+                # The workspace of a split scan has room for so many blocks and no more. The first
+                # block of a row that a program has for itself ends the vector that it begins in.
+                row = is_reduction(prefix) and fixed.get("XBLOCK") == 1
+                least = LEAST_SCAN_BLOCK if loaded.category == "spl" else target.warp_size
+                largest = max(given[-1], largest_block(prefix, sizes.get(prefix, 1)))
+                given = _powers(largest, min(least, largest) if row else 1)
+            values.append((name, given))
         values.append((WARPS, _powers(MAX_THREADS_PER_BLOCK // target.warp_size)))
         # Triton pipelines only loads that feed a matrix product: elsewhere the binary is the
         # same for every number of stages, and heuristics ask for one.
@@ -92,9 +93,8 @@ class Space:
             return False
         elements = config.elements
         threads = config.num_warps * self.warp_size
-        if elements > MAX_TENSOR_ELEMENTS or threads > MAX_THREADS_PER_BLOCK:
-            return False
-        if elements > self.most_per_thread * threads:
+        most = min(MAX_TENSOR_ELEMENTS, self.most_per_thread * threads)
+        if elements > most or threads > MAX_THREADS_PER_BLOCK:
             return False
         if elements < max(1, self.least_per_thread) * threads and config.num_warps > 1:
             return False
@@ -154,8 +154,8 @@ def is_given(loaded: LoadedModule) -> bool:
     return loaded.category in _UNTUNABLE or shared
 
 
-def _powers(largest: int) -> tuple[int, ...]:
-    return tuple(1 << n for n in range(largest.bit_length()))
+def _powers(largest: int, least: int = 1) -> tuple[int, ...]:
+    return tuple(1 << n for n in range(largest.bit_length()) if 1 << n >= least)
 
 
 def scaled(
