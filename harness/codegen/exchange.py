@@ -54,7 +54,7 @@ class Exchange:
         all_, begin = f"R0_BLOCK * {self.programs}", f"{number} * r0_part"
         blocks, turns = f"(r0_numel + {all_} - 1) // ({all_})", list[str]()
         if self.turns:
-            left = "(r0_blocks > UNROLL) & (r0_blocks % UNROLL > 1)"
+            left = "(r0_blocks > 2 * UNROLL) & (r0_blocks % UNROLL > 1)"
             longer = f"tl.where({left}, UNROLL - r0_blocks % UNROLL, 0)"
             turns, blocks = [f"r0_blocks = {blocks}"], f"(r0_blocks + {longer})"
         first = f"tl.minimum({begin}, r0_numel)" if self.programs == "CHUNKS" else begin
