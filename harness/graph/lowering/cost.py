@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.dtypes import DType
+from harness.graph.model import Node
 from harness.ir import nodes as ir
 from harness.ir.ops import LAUNCH, Cost, Op
 
@@ -13,6 +15,7 @@ from harness.ir.ops import LAUNCH, Cost, Op
 MOST_LOADS = 16
 MOST_OPS = 64
 FEW_ELEMENTS, FEW_OPS = 1 << 16, 4
+MOST_TERMS = 8  # of a reduction that is written out
 NEAR = 8
 """Ordinary operations, and bytes out of a cache, in the time of a byte of traffic (128 of each a
 clock and multiprocessor, beside 15)."""
@@ -72,6 +75,39 @@ class Demand:
     copied: float = 0
     looked_up: float = 0
     wholes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """``live``: nodes something needs, in order; ``kept``: results and what inputs become.
+    ``points``: elements of values. ``demand``: how each is used, views not counted but their users.
+    ``parts``: the live ``getitem`` nodes by (node, position). ``divided``: what a remainder,
+    quotient or exponent is made of, which jumps where other uses must be the same."""
+
+    live: tuple[Node, ...]
+    kept: frozenset[str]
+    points: dict[str, int]
+    demand: dict[str, Demand]
+    parts: dict[tuple[str, int], str]
+    divided: frozenset[str]
+
+    def inlines(self, node: Node, made: Collection[str]) -> bool:
+        """Whether a reduction of few elements is none but an expression within its users: it and
+        values of no more elements lead to where they are broadcast or put beside others, nothing
+        else needs what is ``made`` for it, and computing it again takes less than a launch."""
+        sizes, (source, *_) = self.points, node.refs()
+        own, whole = sizes[node.name], sizes[source]
+        within, again = {node.name}, -whole
+        for one in (n for n in self.live if not within.isdisjoint(n.refs())):
+            if (wide := sizes[one.name] > whole) or one.packet == "cat":
+                read = within.intersection(one.refs())
+                again += sum(sizes[one.name if wide else n] for n in read) * (whole // own)
+            else:
+                within.add(one.name)
+        others = (n for n in self.live if n.name not in made and n.name not in within)
+        alone = all(name not in made for n in others for name in n.refs())
+        fewest = min(sizes[name] for name in within)
+        return alone and within.isdisjoint(self.kept) and own == fewest and again <= LAUNCH
 
 
 def worth_storing(

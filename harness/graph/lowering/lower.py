@@ -29,25 +29,9 @@ from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
 from harness.ir.program import Buffer, Program, Role
 
-
-@dataclass(frozen=True, slots=True)
-class Uses:
-    """``live``: nodes something needs, in order. ``points``: elements of values. ``demand``: how
-    each is used, views not counted but their users. ``parts``: the live ``getitem`` nodes by (node,
-    position). ``divided``: what a remainder, quotient or exponent is made of, which jumps where
-    other uses must be the same."""
-
-    live: tuple[Node, ...]
-    points: dict[str, int]
-    demand: dict[str, cost.Demand]
-    parts: dict[tuple[str, int], str]
-    divided: frozenset[str]
-
-
 _DIVIDING = (
     "aten.div.Tensor_mode", "aten.floor_divide", "aten.fmod", "aten.frexp", "aten.remainder",
 )  # fmt: skip
-MOST_TERMS = 8  # of a reduction that is written out
 
 
 def _end(
@@ -64,7 +48,7 @@ def _end(
     return ends if len(ends) < 8 and most < 8 * numel else {node.name: most}
 
 
-def analyse(graph: Graph, rules: Rules) -> Uses:
+def analyse(graph: Graph, rules: Rules) -> cost.Uses:
     """Walk the graph backwards from its outputs and mutations."""
     types = graph.types()
     points = {
@@ -117,7 +101,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         again = reread[name] + padded[name] * (size in ends[name].values())
         often = again / size, copied[name] / size, looked_up[name] / size
         demand[name] = cost.Demand(count, ended, times, *often, wholes)
-    return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
+    return cost.Uses(tuple(live[::-1]), kept, points, demand, parts, frozenset(divided))
 
 
 @dataclass(slots=True)
@@ -126,7 +110,7 @@ class Lowering:
 
     graph: Graph
     rules: Rules
-    uses: Uses
+    uses: cost.Uses
     decisions: Decisions = UNDECIDED
     context: Context = field(default_factory=Context)
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -138,6 +122,7 @@ class Lowering:
     extents: dict[str, int] = field(default_factory=dict)
     picked: dict[str, Scanned] = field(default_factory=dict)
     in_place: dict[str, Scattered] = field(default_factory=dict)
+    inlined: dict[str, bool] = field(default_factory=dict)  # of reductions to be written out
     bounds: dict[str, sympy.Expr] = field(init=False)
     maker: NestMaker = field(init=False)
 
@@ -181,7 +166,8 @@ class Lowering:
             self._settle_several(node, lowered)
             return
         assert isinstance(node.type, TensorType)
-        if isinstance(lowered, Tensor) and node.name in self.uses.divided:
+        as_stored = node.name in self.uses.divided or self.inlined.get(node.name)
+        if isinstance(lowered, Tensor) and as_stored:
             lowered = replace(lowered, value=call.rounded(lowered.value, lowered.dtype))
         self._settle(node, node.type, lowered, rule)
 
@@ -205,20 +191,29 @@ class Lowering:
             self._settle(node, node.type, part, None)
 
     def _is_apart(self, node: Node) -> bool:
-        """Whether to write out a reduction of few elements: it would leave lanes idle or a later
-        one joins it, and nothing else of its operand's size shares a kernel with it."""
+        """Whether to write out a reduction of few elements: within its users, or it would leave
+        lanes idle or repeat work or a later one joins it, and nothing else of its operand's size
+        shares a kernel with it."""
         (source, *_), sizes, demand = node.refs(), self.uses.points, self.uses.demand
-        own, whole, used = sizes[node.name], sizes[source], demand[node.name]
-        if isinstance(node.type, tuple) or not own < whole <= MOST_TERMS * own:
+        own, whole = sizes[node.name], sizes[source]
+        if isinstance(node.type, tuple) or not own < whole <= cost.MOST_TERMS * own:
             return False
-        before, after, joins = {source}, {node.name}, whole // own not in (2, 4, 8)
+        used, loads = demand[node.name], cost.profile(self.tensors[source].value).loads
+        within = self.origins[source] & self.tensors.keys()
+        made = {n for n in within if not isinstance(self.tensors[n].value, Load)}
+        given = all(self.buffers[load.buffer].role is Role.INPUT for load in loads)
+        inlined = given and self.uses.inlines(node, made)
+        before, after = {source}, {node.name}
+        joins = whole // own not in (2, 4, 8) or any(map(self.inlined.get, within))
         for one in (n for n in reversed(self.uses.live) if n.packet != "index"):
             before.update(n for n in one.refs() if one.name in before and sizes[n] == whole)
         for one in (n for n in self.uses.live if not after.isdisjoint(n.refs())):
             joins = joins or sizes[one.name] < own
             after.update([one.name] if sizes[one.name] == own else ())
         alone = used.evaluations <= used.users and all(demand[n].users == 1 for n in before)
-        return joins and alone
+        if found := inlined or (joins and alone):
+            self.inlined[node.name] = inlined
+        return found
 
     def _settle_several(self, node: Node, parts: tuple[Result | None, ...]) -> None:
         self.several[node.name] = parts
@@ -342,7 +337,7 @@ class Lowering:
         self.origins[name] = self.origins[root]
 
     def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
-        if name in self.context.outputs:
+        if name in self.context.outputs or self.inlined.get(name) is False:
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False

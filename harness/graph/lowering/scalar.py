@@ -169,17 +169,16 @@ class Scalar:
 
     def mul(self, left: Value, right: Operand) -> Value:
         """Product; a factor that is the constant one disappears."""
-        left, right = self.alike((left, right))
-        if isinstance(right, Constant) and right.number == 1:
-            return left
-        return self.op(Op.MUL, left, right)
+        return self._by(Op.MUL, left, right)
 
     def div(self, left: Operand, right: Operand) -> Value:
         """Quotient of floats; a divisor that is the constant one disappears."""
+        return self._by(Op.TRUE_DIV, left, right)
+
+    def _by(self, op: Op, left: Operand, right: Operand) -> Value:
         left, right = self.alike((left, right))
-        if isinstance(right, Constant) and right.number == 1:
-            return left
-        return self.op(Op.TRUE_DIV, left, right)
+        one = isinstance(right, Constant) and right.number == 1
+        return left if one else self.op(op, left, right)
 
 
 def _category(dtype: DType) -> int:

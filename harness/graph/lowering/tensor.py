@@ -38,7 +38,7 @@ class Tensor:
 @dataclass(frozen=True, slots=True)
 class Reduced:
     """The result of a reduction: ``value`` contains ``Reduce`` nodes over ``r0`` …, whose sizes are
-    ``rsizes``, or is written out. It always becomes a buffer."""
+    ``rsizes``. It always becomes a buffer."""
 
     value: Value
     rsizes: Shape

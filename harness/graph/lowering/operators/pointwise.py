@@ -121,43 +121,32 @@ def comparison(op: Op) -> Rule:
 
 def logical(op: Op) -> Rule:
     """Operands as truth values, result bool."""
-
-    def lower(call: Call) -> Lowered:
-        args = [call.operand(k, "other", DType.BOOL) for k in range(op.arity)]
-        return call.result(call.scalar.compare(op, *args))
-
-    return Rule(lower)
+    return elementwise(lambda scalar, *args: scalar.compare(op, *args), op.arity)
 
 
-def power(call: Call) -> Lowered:
+def power(scalar: Scalar, base: Value, exponent: Value) -> Value:
     """``pow``; small constant exponents become products and roots."""
-    return call.result(_power(call, call.operand(0), call.operand(1)))
-
-
-def _power(call: Call, base: Value, exponent: Value) -> Value:
-    scalar = call.scalar
     if base.dtype.is_integer:
         if isinstance(exponent, Constant) and exponent.number >= 0:
-            return _repeated(call, base, int(exponent.number))
+            return _repeated(scalar, base, int(exponent.number))
         return scalar.op(Op.INTEGER_POWER, base, exponent)
     if isinstance(exponent, Constant):
         number = float(exponent.number)
-        special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)
-        if special is not None:
+        if (special := {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)) is not None:
             return scalar.op(special, base)
         if number.is_integer() and abs(number) <= MOST_FACTORS:
-            product = _repeated(call, base, abs(int(number)))
+            product = _repeated(scalar, base, abs(int(number)))
             return product if number >= 0 else scalar.op(Op.RECIPROCAL, product)
     return scalar.op(Op.POW, base, exponent)
 
 
-def _repeated(call: Call, base: Value, times: int) -> Value:
+def _repeated(scalar: Scalar, base: Value, times: int) -> Value:
     if times == 0:
-        return call.scalar.like(1, base)
+        return scalar.like(1, base)
     powers = [base]
     while 2 ** len(powers) <= times:
-        powers.append(call.scalar.mul(powers[-1], powers[-1]))
-    return reduce(call.scalar.mul, (p for n, p in enumerate(powers) if times >> n & 1))
+        powers.append(scalar.mul(powers[-1], powers[-1]))
+    return reduce(scalar.mul, (p for n, p in enumerate(powers) if times >> n & 1))
 
 
 def where(call: Call) -> Lowered:
@@ -313,10 +302,7 @@ def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
 
 
 def _table(ops: Mapping[str, Op], overloads: str, make: Callable[[Op], Rule]) -> dict[str, Rule]:
-    rules: dict[str, Rule] = {}
-    for name, op in ops.items():
-        rules |= _overloads(name, overloads, make(op))
-    return rules
+    return {f"aten.{name}.{o}": make(op) for name, op in ops.items() for o in overloads.split()}
 
 
 def _called(names: str) -> dict[str, Op]:
@@ -339,7 +325,7 @@ RULES: Rules = {
     **_overloads("remainder", "Tensor Scalar Scalar_Tensor", stepped(Op.REMAINDER)),
     **_overloads("fmod", "Tensor Scalar", stepped(Op.FMOD)),
     **_overloads("copysign", "Tensor Scalar", of(Op.COPYSIGN)),
-    **_overloads("pow", "Tensor_Scalar Tensor_Tensor Scalar", Rule(power, partial=True)),
+    **_overloads("pow", "Tensor_Scalar Tensor_Tensor Scalar", elementwise(power, 2)),
     **_overloads("clamp", "default Tensor", Rule(clamp)),
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
     **_table(_POLYNOMIALS, "default n_scalar x_scalar", of),

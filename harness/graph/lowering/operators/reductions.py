@@ -109,10 +109,9 @@ class Operand:
         """The node's result number ``position``."""
         kind = self.call.result_type(position)
         converted = self.call.scalar.cast(value, kind.dtype)
-        looped = any(isinstance(v, Reduce) for v in walk([converted]))
-        if not looped and not self.call.context.apart(self.call.node):
-            return Tensor(kind.shape, kind.dtype, converted)
-        return Reduced(converted, self.rsizes if looped else ())
+        if any(isinstance(v, Reduce) for v in walk([converted])):
+            return Reduced(converted, self.rsizes)
+        return Tensor(kind.shape, kind.dtype, converted)
 
 
 def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
