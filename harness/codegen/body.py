@@ -361,7 +361,10 @@ class Body:
         for symbol, value in indirect:
             var = self._at(value, context)
             tiles |= var.tiles
-            names[symbol] = self._narrowed(var)
+            # In the kernel's index type: it is within range, and address arithmetic stays narrow.
+            known = var.dtype is self.frame.plan.index_dtype and not self.frame.plan.extents
+            cast = "" if var.literal or known else f".to({self.frame.index_type})"
+            names[symbol] = var.text + cast
         for symbol in expr.free_symbols:
             prefix = tile_of(self.frame.plan.tiles, symbol)
             if prefix is not None:
@@ -373,12 +376,6 @@ class Body:
         aligned = self.frame.plan.aligned
         moved = None if aligned is None or indirect else aligned.moved(expr)
         return printer.text(expr if moved is None else moved), frozenset(tiles), moved is not None
-
-    def _narrowed(self, var: Var) -> str:
-        """An index that was loaded, in the kernel's index type: it is within range, so
-        nothing is lost, and the address arithmetic stays narrow."""
-        known = var.dtype is self.frame.plan.index_dtype and not self.frame.plan.extents
-        return var.text if var.literal or known else f"{var.text}.to({self.frame.index_type})"
 
     def _mask_text(self, tiles: frozenset[str], context: Context) -> tuple[str, frozenset[str]]:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""

@@ -19,7 +19,7 @@ from harness.heuristics.limits import (
 )
 from harness.ir.index_text import IndexPrinter, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Grid, Size, cooperative, in_chunks, split_scan, tiled
+from harness.runtime.grid import Grid, cooperative, in_chunks, split_scan, tiled
 from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace
 from harness.tiling.products import TWIN
 from harness.tiling.ranges import Split
@@ -291,22 +291,18 @@ def launch_grid(plan: KernelPlan) -> Grid:
     """How many programs the kernel of ``plan`` needs."""
     if isinstance(plan.workspace, Workspace):
         (scanned,) = [t for t in plan.tiles if t.is_reduction]
-        return split_scan(_size(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
+        return split_scan(size_text(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
     if plan.category is Category.MIXED:
         strips = plan.tiles[0]
         if plan.workspace is not None:
             return Grid(("RSPLIT",), f"({strips.numel} * RSPLIT, 1, 1)")
-        return tiled((_size(strips.numel), block_name(strips.prefix)))
+        return tiled((size_text(strips.numel), block_name(strips.prefix)))
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
     if isinstance(plan.workspace, SharedRows):
-        rows = _size(tiles[0].numel)
+        rows = size_text(tiles[0].numel)
         return in_chunks(rows, "XBLOCK") if plan.workspace.columns else cooperative(rows)
-    sides = ((_size(t.numel), block_name(t.prefix)) for t in tiles)
+    sides = ((size_text(t.numel), block_name(t.prefix)) for t in tiles)
     return tiled(*sides, in_x=numbered_in_x(plan))
-
-
-def _size(numel: sympy.Expr) -> Size:
-    return int(numel) if numel.is_Integer else size_text(numel)
 
 
 def tile_of(tiles: Sequence[Tile], var: sympy.Symbol) -> str | None:

@@ -6,12 +6,11 @@ import math
 
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.bounds import distinct_indices
-from harness.graph.model import Graph, Node, Ref
+from harness.graph.model import Graph, Ref
 from harness.ir import nodes as ir
 from harness.ir.affine import size_hint
 from harness.ir.index_text import size_text
 from harness.ir.ops import Op
-from harness.ir.program import Buffer
 from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
 from harness.tiling.plan import ArgumentKind, KernelPlan
@@ -61,7 +60,9 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
         kind = steep.get(buffer.name, "normal")
         kind = "positive" if value in positive or buffer.name in statistics else kind
         kind = distinct.get(value or "", "sorted" if value in ascending else kind)
-        rows.append(_row(buffer, kind))
+        shape, stride = sizes_text(buffer.shape), sizes_text(buffer.stride)
+        bound = 0 if buffer.bound is None else size_text(buffer.bound)
+        rows.append(f'({shape}, {stride}, "{buffer.dtype.torch_name}", "{kind}", {bound})')
     return rows
 
 
@@ -106,12 +107,6 @@ def _searched(graph: Graph) -> frozenset[str]:
     return frozenset(arg.name for arg in found if isinstance(arg, Ref))
 
 
-def _row(buffer: Buffer, kind: str) -> str:
-    shape, stride = sizes_text(buffer.shape), sizes_text(buffer.stride)
-    bound = 0 if buffer.bound is None else size_text(buffer.bound)
-    return f'({shape}, {stride}, "{buffer.dtype.torch_name}", "{kind}", {bound})'
-
-
 def positive_values(graph: Graph) -> frozenset[str]:
     """Values that soon enter a function that is undefined for negative numbers, or divide. A value
     that is a random tensor in one kernel was, in the model, a variance or a norm."""
@@ -120,7 +115,9 @@ def positive_values(graph: Graph) -> frozenset[str]:
         if node.op.startswith(_DIVIDES):
             for name in list(node.refs())[1:]:
                 found.setdefault(name, 0)
-        if node.op.startswith(_NEEDS_POSITIVE) or _is_root(node):
+        power = node.args[1] if node.op == "aten.pow.Tensor_Scalar" else 1
+        is_root = isinstance(power, float) and not power.is_integer()
+        if node.op.startswith(_NEEDS_POSITIVE) or is_root:
             distance = 0
         elif node.op.startswith(_CARRIES_ON) and node.name in found:
             distance = found[node.name] + 1
@@ -130,9 +127,3 @@ def positive_values(graph: Graph) -> frozenset[str]:
             for name in list(node.refs())[:1]:
                 found.setdefault(name, distance)
     return frozenset(found)
-
-
-def _is_root(node: Node) -> bool:
-    """Whether ``node`` raises to a power that is not whole."""
-    power = node.args[1] if node.op == "aten.pow.Tensor_Scalar" else 1
-    return isinstance(power, float) and not power.is_integer()

@@ -235,7 +235,7 @@ class _Kernel:
             if self.exchange is not None:
                 lines += self.exchange.part("tl.program_id(1)")
             if isinstance(self.plan.workspace, Workspace):
-                lines += opening_lines(self.plan, self.plan.workspace)
+                lines += opening_lines(self.plan.workspace)
                 lines += reduction_lines(self.frame, tile, used)
         return lines
 

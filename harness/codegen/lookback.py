@@ -18,17 +18,16 @@ from harness.codegen.values import Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import LEAST_SCAN_BLOCK
 from harness.ir.op_triton import triton_type
-from harness.tiling.plan import WINDOW, ArgumentKind, KernelPlan, Workspace
+from harness.tiling.plan import WINDOW, Workspace
 
 _INDENT = "    "
 
 
-def opening_lines(plan: KernelPlan, workspace: Workspace) -> list[str]:
+def opening_lines(workspace: Workspace) -> list[str]:
     """What a program does first: find its row's workspace, take a block."""
-    (pointer,) = [a.name for a in plan.arguments if a.kind is ArgumentKind.WORKSPACE]
     return [
         f"tl.static_assert(R0_BLOCK >= {LEAST_SCAN_BLOCK})  # the workspace has room for so many",
-        f"row = {pointer} + xindex * {workspace.row}",
+        f"row = workspace + xindex * {workspace.row}",
         'r0_block = tl.atomic_add(row, 1, sem="relaxed").to(tl.int32)',
         "r0_offset = r0_block * R0_BLOCK",
     ]

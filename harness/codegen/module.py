@@ -33,8 +33,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     reference = reference_of(plan, graph)
     signature = signature_of(plan)
     rows = argument_rows(plan, graph)
-    written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
-    types = [signature[plan.arguments[n].name] for n in written]
+    types = [signature[plan.arguments[n].name] for n in plan.written]
     reduced = reduced_elements(plan)
     made = "arg_rows(**UNKNOWN_SIZES)" if plan.sizes else "ARGS"
     masks = made * any('"mask"' in row for row in rows)
@@ -52,7 +51,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
         operations=floating_operations(plan),
         configs=[config_dict(config) for config in candidates(facts, target)],
         signature=signature,
-        written=written,
+        written=plan.written,
         reduced=reduced,
         allowed=tail.allowed_line(allowed),
         assumed=dict.fromkeys(map(str, plan.sizes), UNKNOWN_SIZE),

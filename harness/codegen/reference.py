@@ -273,18 +273,14 @@ def inexact(op: str, args: Sequence[object]) -> bool:
     name = op.partition(".")[2].partition(".")[0]
     if name not in _INEXACT or op.startswith("aten.div.Tensor_mode"):
         return False
-    operand = _number(args[1]) if len(args) > 1 else None
-    if operand is None:
+    operand = args[1] if len(args) > 1 else None
+    if isinstance(operand, sympy.Expr) and operand.is_number:
+        operand = float(operand)
+    if not isinstance(operand, int | float):
         return True
     if name == "div":
         return abs(math.frexp(operand)[0]) != 0.5
-    return name != "pow" or not operand.is_integer()
-
-
-def _number(arg: object) -> float | None:
-    if isinstance(arg, int | float):
-        return float(arg)
-    return float(arg) if isinstance(arg, sympy.Expr) and arg.is_number else None
+    return name != "pow" or not float(operand).is_integer()
 
 
 def jumps(nodes: Iterable[Node], types: Mapping[str, ValueType]) -> bool:

@@ -114,7 +114,9 @@ class Scanner:
         assert isinstance(kind, ScanKind)
         if not dtype.is_float and dtype is not DType.I64:
             dtype = DType.I32
-        parts: tuple[tuple[DType, str], ...] = ((dtype, _start(kind, dtype)),)
+        # An exponential sum's is that of a maximum: minus infinity.
+        start = neutral(ReduceKind["MAX" if kind is ScanKind.LOGSUMEXP else kind.name], dtype)
+        parts: tuple[tuple[DType, str], ...] = ((dtype, start),)
         blocks: tuple[str, ...] = (self._line(self.body.whole(arg, dtype)),)
         if kind in (ScanKind.MAX, ScanKind.MIN):
             parts += ((self.body.frame.plan.index_dtype, "0"),)
@@ -307,12 +309,3 @@ _HELPER = {
     ScanKind.MAX: "_last_maximum",
     ScanKind.MIN: "_last_minimum",
 }
-
-
-def _start(kind: ScanKind, dtype: DType) -> str:
-    """What changes nothing before it, as text."""
-    match kind:
-        case ScanKind.MAX | ScanKind.MIN | ScanKind.SUM | ScanKind.PROD:
-            return neutral(ReduceKind[kind.name], dtype)
-        case ScanKind.LOGSUMEXP:
-            return 'float("-inf")'

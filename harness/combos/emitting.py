@@ -174,7 +174,7 @@ def _outputs(
     written, kept, allowed, first = list[int](), list[int](), list[str](), 0
     for part, reference in zip(parts, references, strict=True):
         plan, types = part.plan, list(module.signature_of(part.plan).values())
-        own = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
+        own = plan.written
         for _ in range(part.count):
             written += [first + n for n in own]
             kept += [first + n for n in reference.kept]

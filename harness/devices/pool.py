@@ -289,9 +289,8 @@ class Pool(Closing):
         claimed: set[int] = set()
         now = time.monotonic()
         for place in sorted(self._places, key=lambda p: p.worker is None or not p.worker.ready):
-            if place.gone is not None or now < place.paused_until:
-                continue
-            if place.worker is not None and place.worker.busy:
+            busy = place.worker is not None and place.worker.busy
+            if busy or place.gone is not None or now < place.paused_until:
                 continue
             fitting = (i for i in batch.waiting if i not in claimed and batch.fits(i, place))
             index = next(fitting, None)

@@ -348,7 +348,9 @@ class GraphWriter:
         an output as well keeps its own for the caller."""
         given = {name: self._values[name].variable for name in node.refs()}
         result = self.text.fresh(node.name)
-        alone = returns and node.op in VIEW_OPS and self._is_alone(node)
+        alone = returns and node.op in VIEW_OPS and node.name in self._single
+        # It is all that is returned of the memory that it is a view of, too.
+        alone = alone and self._memories[root_name(node.name, self._nodes)] == 1
         self.text.add(f"{result} = {self._called(node, given)}{'.data' * alone}")
         if isinstance(node.type, TensorType):
             layout = Layout.of(node.type)
@@ -366,10 +368,6 @@ class GraphWriter:
             else:
                 self.text.add(f"if {odd}: {result} = {laid}")
         self._values[node.name] = Value(result, sure=False)
-
-    def _is_alone(self, view: Node) -> bool:
-        """Whether a ``view`` of what the graph makes is all that is returned of its memory."""
-        return self._memories[root_name(view.name, self._nodes)] == 1 and view.name in self._single
 
     def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
         match arg:

@@ -236,15 +236,12 @@ class Recorded:
         for number, output in enumerate(outputs):
             if isinstance(output, int):  # made of sizes, which are this recording's
                 within[number] = functools.partial(lambda size, _args: size, output)
-                continue
-            found = None if output is None else _within(output, given)
-            if found is None:
-                continue
-            at, within[number] = found
-            kind, stride = (output.dtype, output.is_conj(), output.is_neg()), given[at].stride()
-            if (kind, stride) != ((args[at].dtype, False, False), args[at].stride()):
-                self.refused = "an output is an input's memory as another type or layout"
-                return None
+            elif output is not None and (found := _within(output, given)):
+                at, within[number] = found
+                kind, stride = (output.dtype, output.is_conj(), output.is_neg()), given[at].stride()
+                if (kind, stride) != ((args[at].dtype, False, False), args[at].stride()):
+                    self.refused = "an output is an input's memory as another type or layout"
+                    return None
         places = [_place(a) for a in args]
         tensors = [(n, a) for n, a in enumerate(args) if not isinstance(a, int)]
         memory = {n: _Memory(a.untyped_storage()) for n, a in tensors}

@@ -96,9 +96,7 @@ def guard_sizes(gm: fx.GraphModule) -> None:
     selects = gm.graph.find_nodes(op="call_function", target=torch.ops.aten.select.int)
     places = [values.get(node.args[2], 0) for node in selects]
     counts = free_symbols([places, *((*one.shape, *one.stride()) for one in tensors)])
-    for number in numbers:
-        if number.node.expr not in counts:
-            continue
+    for number in (n for n in numbers if n.node.expr in counts):
         if number.node.hint:
             bool(number >= 1)
         else:

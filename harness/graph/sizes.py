@@ -14,7 +14,8 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import GraphError, InvalidProgram
 from harness.graph.model import TensorType, ValueType
-from harness.ir.index import FloorDiv, Mod, size_symbol
+from harness.ir.affine import row_major
+from harness.ir.index import FloorDiv, Mod, integers, size_symbol
 from harness.ir.index_text import size_text
 
 _TYPE = re.compile(r"^(?P<dtype>\w+)\[(?P<shape>[^\[\]{}]*)\](?:\{(?P<stride>[^\[\]{}]*)\})?$")
@@ -23,13 +24,7 @@ _INTEGER = re.compile(r"^-?\d+$")
 
 def contiguous_strides(shape: Sequence[sympy.Expr]) -> tuple[sympy.Expr, ...]:
     """Row-major strides of ``shape`` as torch computes them: empty dimensions count as 1."""
-    strides: list[sympy.Expr] = []
-    step: sympy.Expr = sympy.S.One
-    for size in reversed(shape):
-        strides.append(step)
-        if size is not sympy.S.Zero:
-            step = step * size
-    return tuple(reversed(strides))
+    return integers(row_major(shape))
 
 
 def overlap(dimensions: Iterable[tuple[int, int]]) -> bool:

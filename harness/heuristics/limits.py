@@ -176,14 +176,6 @@ def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
     return blocks
 
 
-def _within_grid(facts: Facts, blocks: dict[str, int], threads: int) -> dict[str, int]:
-    """Scale blocks up where the launch grid would pass what the device takes."""
-    parallel = (p for p in blocks if not is_reduction(p))
-    return _doubled(
-        facts, blocks, parallel, lambda p: _grid_overflows(p, facts.size(p), blocks[p], threads)
-    )
-
-
 def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
     count = cdiv(numel, block)
     if prefix == "x":
@@ -230,7 +222,12 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     blocks = _filled(facts, proposal, shrunk) if proposal.grow else shrunk
     blocks = _grown(facts, _capped(facts, blocks), target)
     warps = _warps(proposal, math.prod(blocks.values()), target)
-    blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
+    parallel, threads = (p for p in blocks if not is_reduction(p)), warps * target.warp_size
+    # Larger ones where the launch grid would pass what the device takes.
+    _doubled(
+        facts, blocks, parallel, lambda p: _grid_overflows(p, facts.size(p), blocks[p], threads)
+    )
+    blocks = _capped(facts, blocks)
     warps = _fewer_warps(facts, blocks, warps, target)
     if facts.strips:
         return Config((*_named(blocks), (STAGES, proposal.stages)), warps)

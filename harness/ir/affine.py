@@ -7,8 +7,9 @@ symbolic arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeAlias
 
 import sympy
@@ -44,6 +45,12 @@ def divide(dividend: Size, divisor: Size) -> Size | None:
     return size_of(quotient)
 
 
+def row_major(sizes: Sequence[Size]) -> list[Size]:
+    """The strides of loops one within the other. What is empty counts as 1, as torch has it."""
+    steps = accumulate(reversed(sizes), lambda step, n: step if n == 0 else step * n, initial=1)
+    return [*steps][-2::-1]
+
+
 def size_hint(size: Size) -> int:
     """A likely value of ``size``: exact where it is known, ``UNKNOWN_SIZE`` for every unknown. It
     is not 0 for a quotient by one: what divides a size is smaller."""
@@ -74,11 +81,7 @@ def _term(term: sympy.Expr, position: Positions) -> tuple[int, Size] | None:
     if term.is_Symbol:
         return (position[term], 1) if term in position else (-1, term)
     if term.is_Mul:
-        inside = [
-            a
-            for a in term.args
-            if a.free_symbols and not position.keys().isdisjoint(a.free_symbols)
-        ]
+        inside = [a for a in term.args if not position.keys().isdisjoint(a.free_symbols)]
         if len(inside) == 1 and inside[0] in position:
             rest = [a for a in term.args if a != inside[0]]
             return position[inside[0]], size_of(sympy.Mul(*rest))

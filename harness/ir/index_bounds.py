@@ -12,6 +12,7 @@ Bound: TypeAlias = "int | sympy.Expr | None"
 """An inclusive bound; ``None`` where nothing is known."""
 Interval: TypeAlias = "tuple[Bound, Bound]"
 
+ONE: Interval = (1, 1)
 UNKNOWN: Interval = (None, None)
 
 

@@ -7,6 +7,7 @@ meaning is spelled out without branches.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,10 +108,7 @@ class IndexPrinter:
         if not self.triton:
             return f"{'max' if largest else 'min'}({', '.join(args)})"
         name = "tl.maximum" if largest else "tl.minimum"
-        made = args[0]
-        for arg in args[1:]:
-            made = f"{name}({made}, {arg})"
-        return made
+        return functools.reduce(lambda made, arg: f"{name}({made}, {arg})", args)
 
 
 def size_text(expr: sympy.Expr) -> str:

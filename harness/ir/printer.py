@@ -14,13 +14,10 @@ from harness.ir.program import Buffer, Program
 def dump(program: Program) -> str:
     """The whole program: buffers, then nests with one numbered line per value. ``%3 = mul %1, %2 :
     f32``. Numbers start again in each nest."""
-    lines = [f"program {program.name}"]
-    lines.extend(f"  {_buffer(b)}" for b in program.buffers)
+    lines = [f"program {program.name}", *(f"  {_buffer(b)}" for b in program.buffers)]
     for nest in program.nests:
-        lines.append("")
-        lines.extend(f"  {line}" for line in _nest(nest))
-    lines.append("")
-    lines.append(f"  return {', '.join(program.outputs)}")
+        lines += ["", *(f"  {line}" for line in _nest(nest))]
+    lines += ["", f"  return {', '.join(program.outputs)}"]
     if program.mutated:
         lines.append(f"  mutates {', '.join(program.mutated)}")
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ expression has the same value at every point of the ranges.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -148,13 +149,8 @@ class Simplifier:
         if not expr.is_Add or not expr.has(Mod):
             return expr
         terms = _terms(expr)
-        changed = True
-        while changed:
-            changed = False
-            for key in [k for k in terms if k.has(Mod)]:
-                if self._merge_term(terms, key):
-                    changed = True
-                    break
+        while any(self._merge_term(terms, key) for key in [*terms] if key.has(Mod)):
+            pass
         return _sum(terms)
 
     def _merge_term(self, terms: Terms, key: sympy.Expr) -> bool:
@@ -207,22 +203,16 @@ class Simplifier:
         if expr.is_Symbol:
             return self._symbol_interval(expr)
         if expr.is_Add:
-            total: Interval = (0, 0)
-            for arg in expr.args:
-                total = ib.add(total, self._interval(arg))
-            return total
+            return functools.reduce(ib.add, map(self._interval, expr.args))
         if expr.is_Mul:
             coefficient, rest = expr.as_coeff_Mul()
-            product: Interval = (1, 1)
-            for arg in sympy.Mul.make_args(rest):
-                product = ib.multiply(product, self._interval(arg))
-            return ib.scale(product, int(coefficient))
+            return ib.scale(self._product(sympy.Mul.make_args(rest)), int(coefficient))
         if expr.is_Pow and expr.exp.is_Integer and int(expr.exp) > 0:
-            power: Interval = (1, 1)
-            for _ in range(int(expr.exp)):
-                power = ib.multiply(power, self._interval(expr.base))
-            return power
+            return self._product([expr.base] * int(expr.exp))
         return self._function_interval(expr)
+
+    def _product(self, factors: Iterable[sympy.Expr]) -> Interval:
+        return functools.reduce(ib.multiply, map(self._interval, factors), ib.ONE)
 
     def _symbol_interval(self, symbol: sympy.Symbol) -> Interval:
         if (bound := self.ranges.get(symbol)) is not None:

@@ -144,9 +144,6 @@ def _distinct(
     low, high = simplifier.bounds(sized)
     if low is None or high is None or not (low.is_Integer and high.is_Integer):
         return points
-    step = 0
-    for term in sympy.Add.make_args(sized):
-        coefficient, rest = term.as_coeff_Mul()
-        if rest is not sympy.S.One:
-            step = math.gcd(step, int(coefficient))
+    terms = (term.as_coeff_Mul() for term in sympy.Add.make_args(sized))
+    step = math.gcd(*(int(factor) for factor, rest in terms if rest is not sympy.S.One))
     return min(points, (int(high) - int(low)) // max(step, 1) + 1)

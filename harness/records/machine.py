@@ -9,6 +9,7 @@ import os
 import platform
 import re
 from dataclasses import dataclass, replace
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def fingerprint(under_load: Launch | None = None, number: int | None = None) -> 
         system=platform.platform(),
         python=platform.python_version(),
         torch=str(torch.__version__),
-        triton=_triton_version(),
+        triton=next((found.version for found in distributions(name="triton")), ""),
         cuda=torch.version.cuda,
     )
 
@@ -92,14 +93,6 @@ def cpu_name() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found.group(1).strip() if found else platform.processor()
-
-
-def _triton_version() -> str:
-    try:
-        import triton
-    except ImportError:
-        return ""
-    return str(triton.__version__)
 
 
 def given_commit(text: str) -> Commit:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.ir.affine import Size, divide, same, size_hint
+from harness.ir.affine import Size, divide, row_major, same, size_hint
 from harness.ir.reach import grouped
 from harness.schedule.space import AffineAccess, Candidate, Level, Parts, Use, restride
 
@@ -82,12 +82,8 @@ def _parts(access: AffineAccess, dimensions: Sequence[int], candidate: Candidate
 
 def _in_order(dimensions: Sequence[int], candidate: Candidate) -> list[_Part]:
     """Digits as they lie: row-major over their own order."""
-    parts: list[_Part] = []
-    stride: Size = 1
-    for k in reversed(dimensions):
-        parts.append(_Part(stride, candidate.sizes[k], k))
-        stride = stride * candidate.sizes[k]
-    return parts
+    sizes = [candidate.sizes[k] for k in dimensions]
+    return [*map(_Part, row_major(sizes), sizes, dimensions)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import sympy
 
 from harness.ir import nodes as ir
-from harness.ir.affine import Size, divide, linear, positions, same, size_hint, size_of
+from harness.ir.affine import Size, divide, linear, positions, row_major, same, size_hint, size_of
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.simplify import Simplifier
 
@@ -325,11 +325,8 @@ class _Reader:
 
     def add_position(self) -> None:
         """Keep the flat position over the reduced loops (argmax yields it)."""
-        stride: Size = 1
-        per_loop: dict[sympy.Symbol, Size] = {}
-        for axis in reversed(self.nest.raxes):
-            per_loop[axis.var] = stride
-            stride = stride * size_of(axis.size)
+        steps = row_major([size_of(axis.size) for axis in self.nest.raxes])
+        per_loop = {a.var: step for a, step in zip(self.nest.raxes, steps, strict=True)}
         strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.dimensions)
         key = (Use.REDUCED_POSITION, "", sympy.S.Zero)
         self.accesses[key] = AffineAccess(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)

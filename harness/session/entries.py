@@ -28,7 +28,7 @@ from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
 if TYPE_CHECKING:  # what generating code needs is imported while processes start
-    from harness.compiled import CompiledGraph, Failure
+    from harness.compiled import CompiledGraph
     from harness.graph.model import Graph
     from harness.measure.deciding import Choose
 
@@ -383,14 +383,11 @@ def summarise(compiled: CompiledGraph) -> Compiled:
         tuple(CompiledKernel(m, nodes, region) for m, region, nodes in compiled.launched()),
         tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
         sum(seconds for _, seconds in report.seconds),
-        tuple(_failed(failure) for failure in compiled.failures),
+        tuple(
+            KernelRecord(f"{f.region} {f.stage}", "", 0, 0, f.origins, reason=one_line(f.error))
+            for f in compiled.failures
+        ),
         frozenset(node.name for node in compiled.partition.graph.nodes),
         comparables(compiled.regions),
         compiled.choices,
     )
-
-
-def _failed(failure: Failure) -> KernelRecord:
-    """The row of a kernel that could not be generated."""
-    name, why = f"{failure.region} {failure.stage}", one_line(failure.error)
-    return KernelRecord(name, "", 0, 0, failure.origins, reason=why)

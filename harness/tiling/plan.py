@@ -180,8 +180,7 @@ class KernelPlan:
         return [store for segment in self.segments for store in segment.stores]
 
     @property
-    def mutated(self) -> tuple[str, ...]:
-        """Names of the arguments the kernel writes."""
-        return tuple(
-            a.name for a in self.arguments if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
-        )
+    def written(self) -> list[int]:
+        """Positions of the arguments that the kernel writes."""
+        kinds = ArgumentKind.OUTPUT, ArgumentKind.IN_OUT
+        return [n for n, argument in enumerate(self.arguments) if argument.kind in kinds]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.ir.affine import affine, same
+from harness.ir.affine import affine, row_major, same
+from harness.ir.index import integers
 from harness.ir.nodes import Axis
 
 
@@ -25,12 +26,8 @@ class Split:
 
 def splits(axes: Sequence[Axis]) -> list[Split]:
     """Row-major loops as splits of their root, innermost (lowest divisor) first."""
-    found: list[Split] = []
-    divisor: sympy.Expr = sympy.S.One
-    for axis in reversed(axes):
-        found.append(Split(axis.var, divisor, axis.size))
-        divisor = divisor * axis.size
-    return found
+    divisors = integers(row_major([axis.size for axis in axes]))
+    return [Split(a.var, d, a.size) for a, d in zip(axes, divisors, strict=True)][::-1]
 
 
 def mergeable(

@@ -61,14 +61,10 @@ def side_by_side(
     loaded = [v for v in ir.walk(found) if isinstance(v, ir.Load)]
     widest = max((dtypes[v.buffer].itemsize for v in loaded), default=VECTOR)
     apart = [v.index for v in loaded if aligned is None or aligned.moved(v.index) is None]
-    steps = [t.as_coeff_Mul()[0] for index in apart for t in _rows(sympy.expand(index))]
+    terms = (term for index in apart for term in sympy.Add.make_args(sympy.expand(index)))
+    rows = (t for t in terms if not any(str(s).startswith("r") for s in t.free_symbols))
+    steps = [term.as_coeff_Mul()[0] for term in rows]
     return math.gcd(max(1, VECTOR // widest), *(int(n) if n.is_Integer else 1 for n in steps))
-
-
-def _rows(index: sympy.Expr) -> list[sympy.Expr]:
-    """The terms of an index that do not run along the reduction."""
-    terms = sympy.Add.make_args(index)
-    return [t for t in terms if not any(str(s).startswith("r") for s in t.free_symbols)]
 
 
 def online_softmax(

@@ -1,6 +1,15 @@
 """Sizes that may be unknown, and what counts as linear."""
 
-from harness.ir.affine import UNKNOWN_SIZE, affine, divide, linear, positions, same, size_hint
+from harness.ir.affine import (
+    UNKNOWN_SIZE,
+    affine,
+    divide,
+    linear,
+    positions,
+    row_major,
+    same,
+    size_hint,
+)
 from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
 
 S0 = size_symbol("s0")
@@ -17,6 +26,13 @@ def test_arithmetic_on_sizes() -> None:
     assert divide(6 * S0, S0) == 6
     assert same(2 * (S0 + 1), 2 * S0 + 2)
     assert not same(S0, UNKNOWN_SIZE)
+
+
+def test_strides_of_loops_one_within_the_other() -> None:
+    assert row_major([]) == []
+    assert row_major([5]) == [1]
+    assert row_major([2, S0, 4]) == [4 * S0, 4, 1]
+    assert row_major([3, 0, 4]) == [4, 4, 1]
 
 
 def test_one_hint_stands_for_every_unknown_size() -> None:

@@ -119,7 +119,6 @@ class Lowering:
     alias: dict[str, str] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     types: dict[str, TensorType] = field(default_factory=dict)
-    extents: dict[str, int] = field(default_factory=dict)
     picked: dict[str, Scanned] = field(default_factory=dict)
     in_place: dict[str, Scattered] = field(default_factory=dict)
     inlined: dict[str, bool] = field(default_factory=dict)  # of reductions to be written out
@@ -242,9 +241,8 @@ class Lowering:
         own = self.graph.node(name)
         names = [n.name for n in self.graph.nodes if (n.op, n.args) == (own.op, own.args)]
         names = names if own.op == "getitem" else [name]
-        if not part.whole or part.backward:
-            return False
-        if not all(only_picked(self.graph, n, part.dim) for n in names):
+        picked = (only_picked(self.graph, n, part.dim) for n in names)
+        if not part.whole or part.backward or not all(picked):
             return False
         part = limited(self.graph, names, part, self.context.builder)
         self.picked.update(dict.fromkeys(names, part))
@@ -349,17 +347,12 @@ class Lowering:
             return True
         if name not in self.decisions.kernels and cost.few(found, own) and not demand.reread:
             return False
-        reads = dict.fromkeys(load.buffer for load in found.loads)
-        read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)
-        given = all(self.buffers[b].role is Role.INPUT for b in reads)
+        reads = {load.buffer: self.buffers[load.buffer] for load in found.loads}
+        read = sum(min(size_hint(b.extent), own) * b.dtype.itemsize for b in reads.values())
+        given = all(b.role is Role.INPUT for b in reads.values())
         if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
             demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
         return cost.worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
-
-    def _extent(self, buffer: str) -> int:
-        if buffer not in self.extents:
-            self.extents[buffer] = size_hint(self.buffers[buffer].extent)
-        return self.extents[buffer]
 
     def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
         role = Role.OUTPUT if name in self.context.outputs else Role.TEMPORARY
@@ -449,7 +442,6 @@ class Lowering:
             ]
             if not free:
                 stuck.append(rest.pop())
-                continue
             ordered.extend(free)
             rest = [pair for pair in rest if pair not in free]
         return ordered, stuck

@@ -33,12 +33,9 @@ from harness.ir.program import Buffer, Role
 def layout_of(kind: TensorType) -> Shape:
     """The strides a value of type ``kind`` is stored with: the recorded ones, unless two
     elements would share memory (an expanded tensor), then row-major ones."""
-    return contiguous_strides(kind.shape) if _overlaps(kind) else kind.stride
-
-
-def _overlaps(kind: TensorType) -> bool:
     dims = zip(kind.stride, kind.shape, strict=True)
-    return overlap((size_hint(s), size_hint(n)) for s, n in dims if not is_one(n))
+    moving = ((size_hint(s), size_hint(n)) for s, n in dims if not is_one(n))
+    return contiguous_strides(kind.shape) if overlap(moving) else kind.stride
 
 
 def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import sympy
-
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.passes.rewriting import Choose, Emitter, contiguous, rewritten
 from harness.graph.sizes import broadcast
@@ -116,7 +114,5 @@ def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> No
 
 
 def _is_zero(source: Ref, graph: Graph) -> bool:
-    made = next((n for n in graph.nodes if n.name == source.name), None)
-    if made is None or made.op != "aten.full.default":
-        return False
-    return made.args[1] in (0, 0.0, sympy.S.Zero) and made.args[1] is not False
+    made = (n for n in graph.nodes if n.name == source.name and n.op == "aten.full.default")
+    return any(node.args[1] == 0 and node.args[1] is not False for node in made)

@@ -217,11 +217,8 @@ def group(opcode: str) -> str:
 
 def width(modifiers: Iterable[str]) -> int:
     """Bytes one thread moves, from a memory opcode's modifiers; 4 where none says."""
-    bits = 32
-    for modifier in modifiers:
-        if found := _WIDTH.match(modifier):
-            bits = int(found.group(1))
-    return bits // 8
+    widths = [int(found.group(1)) for found in map(_WIDTH.match, modifiers) if found]
+    return (widths or [32])[-1] // 8
 
 
 def parse(lines: Iterable[str]) -> StaticMetrics:

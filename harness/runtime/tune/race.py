@@ -124,9 +124,8 @@ class Race:
         group = []
         for config in wanted:
             trial = self.trials[config]
-            if config not in self._compiled or trial.samples_ms or trial.reason:
-                continue
-            if not self._is_twin(config) and self._launched(config):
+            fresh = config in self._compiled and not (trial.samples_ms or trial.reason)
+            if fresh and not self._is_twin(config) and self._launched(config):
                 group.append(config)
         if group:
             self._run(group, _STAGES)
