@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import sympy
 
 from harness.ir import nodes as ir
-from harness.ir.ops import Op, Rule
+from harness.ir.ops import Op
 from harness.tiling.plan import Category, KernelPlan
 
 
@@ -51,12 +51,21 @@ def _counts(
         (changing if _changes(value, inner, changing) else known).add(id(value))
         if not value.dtype.is_float:
             continue
-        if isinstance(value, ir.Reduce | ir.Scan):
-            per_element += (1 + (id(value) in dots)) * (value.component == 0)
-        elif isinstance(value, ir.Compute) and value.op.rule is not Rule.CONVERT:
-            cost = 1 + (value.op is Op.FMA)
-            per_element += cost * (id(value) in changing)
-            per_row += cost * (id(value) not in changing)
+        match value:
+            case ir.Reduce():
+                per_element += (1 + (id(value) in dots)) * (value.component == 0)
+            case ir.Scan():
+                per_element += value.component == 0
+            case ir.Compute() if value.op not in (Op.CAST, Op.BITCAST):
+                cost = 2 if value.op is Op.FMA else 1
+                if id(value) in changing:
+                    per_element += cost
+                else:
+                    per_row += cost
+            case (
+                ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Masked() | ir.Sort()
+            ):
+                pass
     return per_row, per_element
 
 

@@ -122,9 +122,13 @@ def needed(
     value: ir.Value, masks: tuple[ir.Value, ...], dtypes: Mapping[str, DType]
 ) -> list[tuple[ir.Value, tuple[ir.Value, ...]]]:
     """What ``value`` under ``masks`` is written from, with the masks each is under."""
-    if not isinstance(value, ir.Masked):
-        return [(o, masks) for o in ir.operands(value)]
-    body, inner = value.body, (*masks, value.mask)
-    if isinstance(body, ir.Load) and dtypes[body.buffer].keeps(value.other.number):
-        return [(value.mask, masks), *((v, inner) for _, v in body.indirect)]
-    return [(value.mask, masks), (body, inner)]
+    match value:
+        case ir.Masked(mask=mask, body=body):
+            inner = (*masks, mask)
+            if isinstance(body, ir.Load) and dtypes[body.buffer].keeps(value.other.number):
+                return [(mask, masks), *((v, inner) for _, v in body.indirect)]
+            return [(mask, masks), (body, inner)]
+        case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute():
+            return [(o, masks) for o in ir.operands(value)]
+        case ir.Reduce() | ir.Scan() | ir.Sort():
+            return [(o, masks) for o in value.args]

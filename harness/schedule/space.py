@@ -259,10 +259,15 @@ class _Reader:
     def view(self, number: int, every: list[ir.Value]) -> NestView:
         """The nest's view."""
         for value in every:
-            if isinstance(value, ir.Load):
-                self.add(Use.LOAD, value.buffer, value.index, bool(value.indirect))
-            elif isinstance(value, ir.IndexValue):
-                self.add(Use.INDEX, "", value.index, bool(value.indirect))
+            match value:
+                case ir.Load():
+                    self.add(Use.LOAD, value.buffer, value.index, bool(value.indirect))
+                case ir.IndexValue():
+                    self.add(Use.INDEX, "", value.index, bool(value.indirect))
+                case (
+                    ir.Constant() | ir.Masked() | ir.Compute() | ir.Reduce() | ir.Scan() | ir.Sort()
+                ):
+                    pass
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
             self.add(use, store.buffer, store.index, bool(store.indirect) or store.mask is not None)

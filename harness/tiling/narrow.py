@@ -47,14 +47,17 @@ def in_32_bits(
 
 def _narrowed(value: ir.Value, short: ir.Made, builder: ir.Builder) -> ir.Value | None:
     """A 64-bit ``value`` that 32 bits hold, computed in those from operands in ``short``."""
-    if isinstance(value, ir.Constant):
-        return builder.constant(value.bits, DType.I32)
-    if isinstance(value, ir.IndexValue) and not value.indirect:
-        return builder.index(value.index, DType.I32)
-    if isinstance(value, ir.Compute):
-        given, cast = [short[id(arg)] for arg in value.args], value.op is Op.CAST
-        if all(v.dtype is DType.I32 or (v.dtype.is_float and cast) for v in given):
-            return builder.compute(value.op, *given, dtype=DType.I32)
+    match value:
+        case ir.Constant():
+            return builder.constant(value.bits, DType.I32)
+        case ir.IndexValue(indirect=()):
+            return builder.index(value.index, DType.I32)
+        case ir.Compute(op=op, args=args):
+            given = [short[id(arg)] for arg in args]
+            if all(v.dtype is DType.I32 or (v.dtype.is_float and op is Op.CAST) for v in given):
+                return builder.compute(op, *given, dtype=DType.I32)
+        case ir.IndexValue() | ir.Load() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
+            pass
     return None
 
 

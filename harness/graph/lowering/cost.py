@@ -39,18 +39,21 @@ def profile(value: ir.Value) -> Profile:
     loads: list[ir.Load] = []
     ops, short, long, masked = 0, 0, 0, False
     for part in ir.walk([value]):
-        if isinstance(part, ir.Load):
-            loads.append(part)
-        elif isinstance(part, ir.Compute):
-            op = part.op
-            ops += op is not Op.CAST
-            masked |= op is Op.DIVISOR
-            short += op.cost if op.cost < Cost.LONG else 0
-            # GPUs that have few units for float64 take long for whatever is computed in it
-            wide = part.dtype is DType.F64 and op is not Op.CAST
-            long += Cost.LONG * (wide or op.cost is Cost.LONG)
-        elif isinstance(part, ir.Masked):
-            masked |= not isinstance(part.body, ir.Load)
+        match part:
+            case ir.Load():
+                loads.append(part)
+            case ir.Compute(op=op, dtype=dtype):
+                ops += op is not Op.CAST
+                masked |= op is Op.DIVISOR
+                short += op.cost if op.cost < Cost.LONG else 0
+                # GPUs that have few units for float64 take long for whatever is computed in it
+                long += Cost.LONG * (
+                    op.cost is Cost.LONG or (dtype is DType.F64 and op is not Op.CAST)
+                )
+            case ir.Masked(body=body):
+                masked |= not isinstance(body, ir.Load)
+            case ir.Constant() | ir.IndexValue() | ir.Reduce() | ir.Scan() | ir.Sort():
+                pass
     return Profile(tuple(loads), ops, short, long, masked)
 
 
