@@ -204,7 +204,21 @@ def test_quotients_and_remainders_of_positions(
         n = torch.arange(x.numel()).to(dtype) + first
         found = [n % divisor, torch.fmod(n, divisor), n // divisor]
         found.append(torch.div(n, divisor, rounding_mode="trunc"))
+        if dtype.is_signed:
+            found += [n // -divisor, n % -divisor, torch.fmod(n, -divisor)]
         return [x + part for part in found]
 
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     assert differences(parts, [torch.randn(300)], compiler) == []
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_is_divided_may_need_64_bits(dynamic: bool, devices: Devices) -> None:
+    """Where 32 hold the quotient, which is a number or a place in memory."""
+
+    def parts(x: torch.Tensor) -> list[torch.Tensor]:
+        n = torch.arange(x.numel()) * 1_000_003
+        return [x + n // 1_000_033, x + n % 999_983, x[n // 2_000_003]]
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(parts, [torch.randn(5000)], compiler, dynamic=dynamic) == []
