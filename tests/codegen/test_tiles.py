@@ -222,3 +222,15 @@ def test_what_is_divided_may_need_64_bits(dynamic: bool, devices: Devices) -> No
 
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     assert differences(parts, [torch.randn(5000)], compiler, dynamic=dynamic) == []
+
+
+@pytest.mark.parametrize("op", ["//", "%"])
+def test_a_divisor_may_need_64_bits(op: str, devices: Devices) -> None:
+    """Where 32 hold what is divided: such a number is none of a position of unknown size."""
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        n = torch.arange(x.numel())
+        return x + (n // (1 << 33) if op == "//" else n % (1 << 33))
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(part, [torch.randn(70)], compiler, dynamic=True) == []
