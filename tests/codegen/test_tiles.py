@@ -234,3 +234,13 @@ def test_a_divisor_may_need_64_bits(op: str, devices: Devices) -> None:
 
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     assert differences(part, [torch.randn(70)], compiler, dynamic=True) == []
+
+
+def test_a_position_is_compared_with_what_needs_64_bits(devices: Devices) -> None:
+    """Then it has those, too, whatever a kernel of unknown sizes counts in."""
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(torch.arange(x.numel()) < 1 << 33, x, 0)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(part, [torch.randn(70)], compiler, dynamic=True) == []
