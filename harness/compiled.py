@@ -193,10 +193,8 @@ class CompiledGraph:
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written if name in own)
-            copies = [
-                b for b in (one.program.buffers if one.program else ()) if b.along is not None
-            ]
-            turned.update((own[copy.node], copy.along) for copy in copies)
+            buffers = one.program.buffers if one.program else ()
+            turned.update((own[b.node], b.along) for b in buffers if b.along is not None)
         called = (call.node.name for call in self.library_calls)
         library = frozenset(called if TEMPLATES in self.partition.graph.facts else ())
         return Decisions(regions, dict(self.splits), kernels, loops, library, turned)

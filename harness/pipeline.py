@@ -82,9 +82,8 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     made = _generate(region, graph, state)
     finer, copied = _finer(made.launches, state), _copied(graph, made.launches, state)
     if finer or copied:
-        decisions = dataclasses.replace(
-            state.decisions, turned={**state.decisions.turned, **copied}
-        )
+        every = {**state.decisions.turned, **copied}
+        decisions = dataclasses.replace(state.decisions, turned=every)
         state.kernels, state.finer, state.decisions = before, state.finer | finer, decisions
         return _compile_region(region, state)
     if made.complete:
@@ -114,14 +113,11 @@ def _copied(graph: Graph, launches: Sequence[Launch], state: _State) -> dict[str
         return {}
     found = [turned(launch.plan, state.target.multiprocessors) for launch in launches]
     wanted = {name: dim for one in found for name, dim in one.items()}
+    kept = {name for m in graph.mutations for name in (m.input, m.value)}
+    kept |= state.decisions.turned.keys()
     for launch, own in zip(launches, found, strict=True):
-        for name in (
-            wanted.keys() & {load.buffer for load in loads(launch.plan.stores)} - own.keys()
-        ):
-            del wanted[name]
-    changed = {m.input for m in graph.mutations} | {m.value for m in graph.mutations}
-    known = state.decisions.turned.keys() | changed
-    return {name: dim for name, dim in sorted(wanted.items()) if name not in known}
+        kept |= {load.buffer for load in loads(launch.plan.stores)} - own.keys()
+    return {name: dim for name, dim in sorted(wanted.items()) if name not in kept}
 
 
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:

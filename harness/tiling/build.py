@@ -18,6 +18,7 @@ from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import GATHERED, SOME_ROWS, STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
+from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Builder,
     IndexValue,
@@ -294,18 +295,23 @@ def _extents(
     group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store], shared: int
 ) -> list[sympy.Expr]:
     """How many points (of matrix products: results) and elements there are to count, how large the
-    numbers become that positions are made into, and where the last chunk of ``shared`` rows may
-    end, which is behind them."""
+    numbers become that positions are made into, and before they are divided, and where the last
+    chunk of ``shared`` rows may end, which is behind them."""
     points = group.numel if space.product else group.numel * group.rnumel
+    counts = [points, *(b.extent for b in buffers)]
     known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
     numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
-    ends = ((is_small(number), *known.bounds(number)) for number in numbers)
+    ends = [(is_small(number), *known.bounds(number)) for number in numbers]
+    divided = {d.args[0] for e in index_exprs(stores) for d in e.atoms(FloorDiv, Mod)}
+    places = (d for d in divided if d.free_symbols & known.ranges.keys())
+    longer = (d for d in places if not any(known.is_less(d, count) for count in counts))
+    ends += [(True, *known.bounds(dividend)) for dividend in sorted(longer, key=str)]
     far = ((s, e) for s, low, high in ends for e in (low if low is None else -low, high))
     sure = [
         sympy.Integer(INT32_LIMIT) if e is None else e for s, e in far if e is not None or not s
     ]
     chunked = [group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)
-    return [points, *(b.extent for b in buffers), *sure, *chunked]
+    return [*counts, *sure, *chunked]
 
 
 def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:

@@ -204,7 +204,43 @@ def test_quotients_and_remainders_of_positions(
         n = torch.arange(x.numel()).to(dtype) + first
         found = [n % divisor, torch.fmod(n, divisor), n // divisor]
         found.append(torch.div(n, divisor, rounding_mode="trunc"))
+        if dtype.is_signed:
+            found += [n // -divisor, n % -divisor, torch.fmod(n, -divisor)]
         return [x + part for part in found]
 
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     assert differences(parts, [torch.randn(300)], compiler) == []
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_is_divided_may_need_64_bits(dynamic: bool, devices: Devices) -> None:
+    """Where 32 hold the quotient, which is a number or a place in memory."""
+
+    def parts(x: torch.Tensor) -> list[torch.Tensor]:
+        n = torch.arange(x.numel()) * 1_000_003
+        return [x + n // 1_000_033, x + n % 999_983, x[n // 2_000_003]]
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(parts, [torch.randn(5000)], compiler, dynamic=dynamic) == []
+
+
+@pytest.mark.parametrize("op", ["//", "%"])
+def test_a_divisor_may_need_64_bits(op: str, devices: Devices) -> None:
+    """Where 32 hold what is divided: such a number is none of a position of unknown size."""
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        n = torch.arange(x.numel())
+        return x + (n // (1 << 33) if op == "//" else n % (1 << 33))
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(part, [torch.randn(70)], compiler, dynamic=True) == []
+
+
+def test_a_position_is_compared_with_what_needs_64_bits(devices: Devices) -> None:
+    """Then it has those, too, whatever a kernel of unknown sizes counts in."""
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(torch.arange(x.numel()) < 1 << 33, x, 0)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(part, [torch.randn(70)], compiler, dynamic=True) == []

@@ -31,6 +31,13 @@ def changed(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return found
 
 
+def overwritten(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Nobody reads the mask as it lies, but it is changed."""
+    found = (x - mask).softmax(-1)
+    mask.copy_(x[:, :1] * 2)
+    return found
+
+
 def last_first(*sizes: int) -> torch.Tensor:
     """The first dimension is the innermost."""
     return torch.randn(*sizes[1:], sizes[0]).movedim(-1, 0)
@@ -46,8 +53,10 @@ MASK = (8, 1, 40, 520)
 CASES: dict[str, tuple[Callable[..., object], Callable[[], list[torch.Tensor]], int, int]] = {
     "softmax": (softmax, lambda: [torch.randn(X), last_first(*MASK)], 1, 2),
     "as it lies": (softmax, lambda: [torch.randn(X), torch.randn(MASK)], 0, 1),
+    "of one image": (softmax, lambda: [torch.randn(X), torch.randn(520, 40).T.expand(MASK)], 0, 1),
     "read both ways": (both, lambda: [torch.randn(X), last_first(*MASK)], 0, 2),
     "changed": (changed, lambda: [torch.randn(X), last_first(*MASK)], 0, 2),
+    "overwritten": (overwritten, lambda: [torch.randn(X), last_first(*MASK)], 0, 2),
 }
 
 

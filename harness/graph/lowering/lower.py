@@ -371,9 +371,8 @@ class Lowering:
         pieces, dim = [tensor], 0
         if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
             found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
-            if found and not self.maker.reduces(
-                {x.buffer for x in cost.profile(tensor.value).loads}
-            ):
+            read = {x.buffer for x in cost.profile(tensor.value).loads}
+            if found and not self.maker.reduces(read):
                 pieces, dim = found
         self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)

@@ -70,11 +70,10 @@ class NestMaker:
 
     def copy(self, buffer: Buffer, dim: int, origins: frozenset[str]) -> Buffer:
         """A copy of ``buffer``, made now, whose innermost dimension is ``dim``."""
-        order = sorted(
-            range(len(buffer.shape)), key=lambda d: (d == dim, -size_hint(buffer.stride[d]))
-        )
+        dims = range(len(buffer.shape))
+        order = sorted(dims, key=lambda d: (d == dim, -size_hint(buffer.stride[d])))
         strides = contiguous_strides([buffer.shape[d] for d in order])
-        own = tuple(strides[order.index(d)] for d in range(len(order)))
+        own = tuple(strides[order.index(d)] for d in dims)
         role, name = Role.TEMPORARY, f"{buffer.name}_turned"
         made = replace(buffer, name=name, stride=own, role=role, along=dim)
         self.fill(made, [self.read(buffer)], origins)

@@ -127,8 +127,9 @@ class Scalar:
                 return self.index(made, dtype)
         elif op in _OF_PARTS and isinstance(args[0], IndexValue) and is_held(args[0]):
             whole, part = map(_position, args)
-            if whole is not None and whole.is_nonnegative and part is not None and part > 0:
-                return self.index(_OF_PARTS[op](whole, part), dtype)
+            known = whole is not None and whole.is_nonnegative and part is not None and part > 0
+            if known and is_plain(made := _OF_PARTS[op](whole, part)):
+                return self.index(made, dtype)
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *operands: Operand) -> Value:
