@@ -134,7 +134,7 @@ class Body:
 
     def _reads(self, value: ir.Value) -> bool:
         if id(value) not in self._loads:
-            for v in ir.walk([value]):
+            for v in (v for v in ir.walk([value]) if id(v) not in self._loads):
                 own = isinstance(v, ir.Load) or (isinstance(v, ir.Compute) and v.op in _ASSERTED)
                 reads = own or any(self._loads[id(o)] for o in ir.operands(v))
                 # A scan has seen its whole row, whatever of it a mask leaves.

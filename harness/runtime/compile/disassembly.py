@@ -89,16 +89,16 @@ def facts(binaries: Sequence[Binary]) -> list[StaticMetrics | CompileFailed]:
 def _facts(binaries: Sequence[Binary]) -> list[StaticMetrics]:
     """Facts of binaries of one architecture."""
     pieces = [binary.code() for binary in binaries]
-    return [parse(lines) for lines in _cut(_listing(binaries), [len(piece) for piece in pieces])]
+    listing = _listing(binaries, b"".join(pieces))
+    return [parse(lines) for lines in _cut(listing, [len(piece) for piece in pieces])]
 
 
-def _listing(binaries: Sequence[Binary]) -> str:
-    """The machine code of binaries of one architecture, one after the other."""
+def _listing(binaries: Sequence[Binary], code: bytes) -> str:
+    """The machine ``code`` of binaries of one architecture, one after the other, as text."""
     from triton import knobs
 
     where = ", ".join(binary.name for binary in binaries[:3])
     architecture = binaries[0].architecture.replace("sm_", "SM")
-    code = b"".join(binary.code() for binary in binaries)
     return _tool([knobs.nvidia.nvdisasm.path, "-b", architecture], code, where)
 
 
@@ -106,7 +106,7 @@ def lacks_addend(binary: Binary) -> bool:
     """Whether a sum of two 16-bit halves adds 0, which no program asks for: where one half is not
     used, ptxas before 13 loses the number (https://github.com/triton-lang/triton/issues/11581)."""
     packed = any(name in binary.ptx for name in ("add.s16x2", "add.u16x2"))
-    return packed and _NOTHING_ADDED.search(_listing([binary])) is not None
+    return packed and _NOTHING_ADDED.search(_listing([binary], binary.code())) is not None
 
 
 def _cut(listing: str, sizes: Sequence[int]) -> list[list[str]]:

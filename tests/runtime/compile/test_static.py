@@ -123,7 +123,7 @@ def test_a_sum_of_halves_with_nothing_added_is_told(
     """What an assembler before version 13 makes of it, told from the machine code alone."""
     whole = binary(PADDED)
     monkeypatch.setattr(
-        disassembly, "_listing", lambda _: f"/*0000*/ VIADD.16x2 R12, R6, {added} ;"
+        disassembly, "_listing", lambda *_: f"/*0000*/ VIADD.16x2 R12, R6, {added} ;"
     )
     assert disassembly.lacks_addend(whole) is lacks
     assert not disassembly.lacks_addend(replace(whole, ptx=""))
