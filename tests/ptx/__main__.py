@@ -30,27 +30,16 @@ from tests.operator_cases import graph_of
 from tests.operator_table import CASES
 from tests.ptx.launching import OnMachine, on_machine
 from tests.ptx.machine import Unsupported
-from tests.ptx.programs import PROGRAMS, matrix, sizes
-
-_TYPES = (torch.float32, torch.float32, torch.float32, torch.bfloat16, torch.float16, torch.float64)
+from tests.ptx.programs import calls
 
 
 def of_sizes(seed: int, devices: OnMachine) -> list[str]:
     """A function compiled for any sizes and called for several."""
     rng = random.Random(f"sizes {seed}")
-    name, dtype, lying = rng.choice([*PROGRAMS]), rng.choice(_TYPES), rng.choice((0, 0, 0, 1, 2, 3))
-    shapes = [sizes(rng) for _ in range(5)]
-    first = max(shapes, key=min)  # a size of 1 would be compiled for itself
-    shapes = [first, *(one for one in shapes if one is not first)]
-    calls = [[matrix(rng, shape, dtype, lying)] for shape in shapes]
-    if rng.random() < 0.3 and "batches" not in name:
-        calls = [[x.detach().requires_grad_()] for (x,) in calls]
+    function, (first, *then), what = calls(rng, 5)
     target = _drawn(rng, devices)
-    compiler = Compiler(target, devices)
-    found = differences(PROGRAMS[name], calls[0], compiler, dynamic=True, then=calls[1:])
-    grad = " with gradients" * calls[0][0].requires_grad
-    what = f"{name} of {dtype} {shapes} lying {lying}{grad}, {target.multiprocessors} processors"
-    return [f"{what}: {line}" for line in found]
+    found = differences(function, first, Compiler(target, devices), dynamic=True, then=then)
+    return [f"{what}, {target.multiprocessors} processors: {line}" for line in found]
 
 
 def of_operators(seed: int, devices: OnMachine) -> list[str]:

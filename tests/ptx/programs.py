@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 Function = Callable[[torch.Tensor], Any]
 _MOST = 200_000
+_TYPES = (torch.float32, torch.float32, torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _EDGES = (1, 2, 3, 7, 8, 16, 31, 32, 33, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 511, 512,
           513, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 2100, 2304, 4095, 4096, 4097, 5000, 8191,
           8192, 8193, 16385, 40000)  # fmt: skip
@@ -181,3 +182,19 @@ def matrix(
     if lying == 2:
         return made[: rows * columns].view(columns, rows).t()
     return made[: rows * (columns + 3)].view(rows, columns + 3)[:, 1 : 1 + columns]
+
+
+def calls(
+    rng: random.Random, count: int, most: int = _MOST, device: str = "cpu"
+) -> tuple[Function, list[list[torch.Tensor]], str]:
+    """A function, its arguments for ``count`` sizes, and in words what was drawn. The first sizes
+    are the largest of the smaller ones, as a size of 1 would be compiled for itself."""
+    name, dtype, lying = rng.choice([*PROGRAMS]), rng.choice(_TYPES), rng.choice((0, 0, 0, 1, 2, 3))
+    shapes = [sizes(rng, most) for _ in range(count)]
+    first = max(shapes, key=min)
+    shapes = [first, *(one for one in shapes if one is not first)]
+    made = [[matrix(rng, shape, dtype, lying, device)] for shape in shapes]
+    if gradients := rng.random() < 0.3 and "batches" not in name:
+        made = [[x.detach().requires_grad_()] for (x,) in made]
+    what = f"{name} of {dtype} {shapes} lying {lying}{' with gradients' * gradients}"
+    return PROGRAMS[name], made, what
