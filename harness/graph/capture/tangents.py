@@ -33,6 +33,7 @@ from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.sizes import overlap
 from harness.graph.users_gradients import USERS, is_a_users, unfolded
+from harness.ir.reach import reached
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
@@ -83,9 +84,7 @@ class Called:
         self._fixed = fixed(joint)
         self.note_changed(joint)
         nodes: list[Any] = list(joint.graph.nodes)
-        read = {nodes[-1]}
-        for node in reversed(nodes):
-            read.update(node.all_input_nodes if node in read else ())
+        read = reached(nodes[-1:], lambda node: node.all_input_nodes)
         given = (node for node in nodes if node.op == "placeholder")
         self._unread = {n for n, node in enumerate(given) if node not in read}
         changed = not self._changed <= self._unread
