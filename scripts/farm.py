@@ -105,7 +105,7 @@ def spend(folder: Path) -> None:
     def say(*words: object) -> None:
         print(f"{time.monotonic() - began:6.1f}", *words, flush=True)
 
-    with Client(address, timeout=60, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+    with Client(address, timeout=60, set_as_default=False) as client:
         client.wait_for_workers(MACHINES, timeout=60)
     with workers.remote_gpus(address) as found, contextlib.ExitStack() as stack:
         fake = fake_device.HANDLERS

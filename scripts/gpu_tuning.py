@@ -139,7 +139,6 @@ def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
         "config": modules.config_dict(tuned.config),
         "seconds": round(tuned.seconds, 4),
         "noise": tuned.noise,
-        "found_by_coordesc": tuned.found_by_coordesc,
         "partial": tuned.partial,
         "trials": [trial_data(t) for t in tuned.trials],
     }

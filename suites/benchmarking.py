@@ -183,7 +183,7 @@ def open_device(request: pytest.FixtureRequest) -> Iterator[CudaDevice | str]:
         yield f"no GPU: {error.got or error.what}"
         return
     with device:
-        device.prepare(wanted_modules(request.session))
+        device.compile(device.missing(wanted_modules(request.session), {}))
         yield device
 
 

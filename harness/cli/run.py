@@ -183,8 +183,7 @@ def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
     """Keep what the session brings below ``results``, if anywhere, and print it."""
     for note in plan.notes:
         answer.note(note)
-    kept: contextlib.AbstractContextManager[Memory]
-    kept = contextlib.nullcontext(Memory(plan.run))
+    kept: contextlib.AbstractContextManager[Memory] = contextlib.nullcontext(Memory(plan.run))
     if results is not None:
         kept = Journal(results, plan.run, warn=output.note)
     with kept as sink:

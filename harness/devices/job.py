@@ -24,13 +24,13 @@ class Job:
     """Base of all jobs. ``handler`` is ``module:function``; it is called with the worker's
     ``Context`` and the job, and its result is the answer.
 
-    ``seconds`` limits this job (None: the pool's limit). ``kind`` asks for a kind of device, or
-    for one by its name (None: any). One that takes a device hears what it answered in the first
-    process there: ``known``."""
+    ``seconds`` limits this job (None: the pool's limit). ``place`` is the name of the device that
+    does it (None: any). One that takes a device hears what it answered in the first process there:
+    ``known``."""
 
     handler: ClassVar[str]
     seconds: float | None = None
-    kind: str | None = None
+    place: str | None = None
     known: Any = None
 
 
@@ -48,7 +48,6 @@ class Device:
     has the device (None: this one)."""
 
     name: str
-    kind: str = "cpu"
     environment: tuple[tuple[str, str], ...] = ()
     imports: tuple[str, ...] = ()
     opening: Job | None = None
@@ -67,8 +66,8 @@ def cores(
     niceness: int = 0,
     host: Host | None = None,
 ) -> tuple[Device, ...]:
-    """As many devices of the kind ``cpu``, all alike; at least one."""
-    alike = Device("", "cpu", environment, imports, niceness=niceness, host=host)
+    """As many devices, all alike but for their names (``cpu 0``); at least one."""
+    alike = Device("", environment, imports, niceness=niceness, host=host)
     return tuple(replace(alike, name=f"cpu {n}") for n in range(max(1, count)))
 
 

@@ -3,7 +3,7 @@ their device without costing anything but the job they had.
 
 A worker that is lost is replaced; its job is answered with ``WorkerDied`` and the others go on.
 A worker takes its device before its first job; a device that cannot be taken is tried again, and
-then its jobs are answered with ``NoDevice``, unless another device of the kind can do them.
+then its jobs are answered with ``NoDevice``, unless another device can do them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Batch:
 
     def fits(self, index: int, place: _Place) -> bool:
         """Whether a job may be done at ``place``."""
-        return self.jobs[index].kind in (None, place.device.kind, place.device.name)
+        return self.jobs[index].place in (None, place.device.name)
 
 
 class Pool(Closing):
@@ -131,7 +131,7 @@ class Pool(Closing):
         with self._claimed():
             first = self._places[0].device
             more = range(len(self._places), workers)
-            named = (replace(first, name=f"{first.kind} {number}") for number in more)
+            named = (replace(first, name=f"cpu {number}") for number in more)
             self._places += [_Place(device) for device in named]
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Pool(Closing):
     def open(self) -> list[Any]:
         """What the devices' opening jobs answered first, in the order of the devices; those that
         cannot be taken are left out. Raises ``NoDevice`` if none can."""
-        jobs = [_Idle(kind=place.device.name) for place in self._places]
+        jobs = [_Idle(place=place.device.name) for place in self._places]
         failed = [e for e in self.all(jobs) if isinstance(e, HarnessError)]
         if len(failed) == len(self._places):
             raise failed[0]
@@ -257,30 +257,14 @@ class Pool(Closing):
         return place.worker
 
     def _impossible(self, batch: _Batch) -> list[Answer]:
-        """Answers for jobs that no device is left for."""
+        """Answers for jobs that no device is left for: why the first that could do them is gone."""
         if not batch.unchecked:
             return []
         batch.unchecked = False
-        found = [
-            (index, self._no_device(batch, index))
-            for index in batch.waiting
-            if not any(p.gone is None and batch.fits(index, p) for p in self._places)
-        ]
-        hopeless = {index for index, _ in found}
+        gone = {i: [p.gone for p in self._places if batch.fits(i, p)] for i in batch.waiting}
+        hopeless = {index: errors[0] for index, errors in gone.items() if all(errors)}
         batch.waiting = [index for index in batch.waiting if index not in hopeless]
-        return found
-
-    def _no_device(self, batch: _Batch, index: int) -> HarnessError:
-        gone = [p.gone for p in self._places if p.gone is not None and batch.fits(index, p)]
-        if gone:
-            return gone[0]
-        return NoDevice(
-            "there is no device of the kind that a job asks for",
-            where=type(batch.jobs[index]).__name__,
-            got=", ".join(sorted({p.device.kind for p in self._places})),
-            expected=batch.jobs[index].kind or "any",
-            remedy="run it on a machine that has one",
-        )
+        return list(hopeless.items())
 
     def _hand_out(self, batch: _Batch) -> list[Answer]:
         """Give every idle worker a job, and start as many more as there is work for. Answers the

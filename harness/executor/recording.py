@@ -32,7 +32,6 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from harness.runtime.launch.host import storage_uses
 
 Run = Callable[[list[Any]], list[Any]]
-_Memory: Any = StorageWeakRef  # which has no types
 
 _WARM = 2
 """Calls before a recording, for each set of sizes: kernels are compiled and tuned, libraries
@@ -244,7 +243,7 @@ class Recorded:
                     return None
         places = [_place(a) for a in args]
         tensors = [(n, a) for n, a in enumerate(args) if not isinstance(a, int)]
-        memory = {n: _Memory(a.untyped_storage()) for n, a in tensors}
+        memory = {n: StorageWeakRef(a.untyped_storage()) for n, a in tensors}
         nbytes = [0 if isinstance(a, int) else a.nbytes for a in args]
         outputs = [None if n in within else o for n, o in enumerate(outputs)]
         return _Recording(replay, outputs, within, places, memory, nbytes, _key(args), copies)

@@ -28,8 +28,7 @@ def torch_dtype(dtype: DType, float64: bool = False) -> torch.dtype:
     """The object of torch for ``dtype``; float64 for every floating type when ``float64``."""
     if float64 and dtype.is_float:
         return torch.float64
-    found: torch.dtype = getattr(torch, dtype.torch_name)
-    return found
+    return getattr(torch, dtype.torch_name)
 
 
 def operator_function(op: str) -> Callable[..., Any]:

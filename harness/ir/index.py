@@ -30,8 +30,7 @@ class Number(sympy.Symbol):
     """An integer that the caller passes, of any sign; it has part in no size."""
 
     def __new__(cls, name: str) -> Number:  # noqa: D102 - as every symbol
-        made: Number = super().__new__(cls, name, integer=True)
-        return made
+        return super().__new__(cls, name, integer=True)
 
 
 def indirect_symbol(number: int) -> sympy.Symbol:

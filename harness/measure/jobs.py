@@ -114,7 +114,7 @@ def gpu(
     is imported before a process takes it."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)
-    return Device(board or "cuda", "cuda", given, _IMPORTS, OpenDevice(bandwidths, board))
+    return Device(board or "cuda", given, _IMPORTS, OpenDevice(bandwidths, board))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class _Pairs:
 
     def _job(self, number: int, seed: int, a_first: bool) -> PairJob:
         pair, limits = self.pairs[number], (self.effort.budget_ms, self.effort.width)
-        return PairJob(pair.a, pair.b, a_first, seed, *limits, kind=self.homes[number])
+        return PairJob(pair.a, pair.b, a_first, seed, *limits, place=self.homes[number])
 
     def _asked(self, number: int, process: int) -> str:
         """What tells a measurement from every other."""

@@ -80,9 +80,7 @@ class Metric:
 
     def of(self, kernel: Any) -> float | None:
         """The metric of a ``KernelRecord``; None if it is not known."""
-        known: float | None
-        known = kernel.metrics.get(self.column) if self.read else getattr(kernel, self.column)
-        return known
+        return kernel.metrics.get(self.column) if self.read else getattr(kernel, self.column)
 
 
 def static_metric(

@@ -68,15 +68,13 @@ class Tuned:
     """The chosen configuration, and every trial: the candidates in their order, then what
     else was tried, in the order it was.
 
-    ``seconds`` is the wall clock the tuning took; ``found_by_coordesc`` whether a search (not the
-    list of candidates) found the winner; ``noise`` the relative difference that this tuning
-    took for noise; ``source`` says how the choice was made (``timed``, ``only candidate``,
-    ``cache``, ``lookup table``, ``interpreter``); ``partial`` why the tuning ended early."""
+    ``seconds`` is the wall clock the tuning took; ``noise`` the relative difference that it took
+    for noise; ``source`` says how the choice was made (``timed``, ``only candidate``, ``cache``,
+    ``lookup table``, ``interpreter``); ``partial`` why the tuning ended early."""
 
     config: Config
     trials: tuple[Trial, ...] = field(repr=False)
     seconds: float = 0.0
-    found_by_coordesc: bool = False
     noise: float = 0.0
     source: str = "timed"
     artifact: str = ""

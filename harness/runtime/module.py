@@ -231,8 +231,7 @@ def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
         needed |= names
     namespace = dict(vars(module.raw))
     exec(compile(tree, str(module.path), "exec"), namespace)  # noqa: S102 - as ``_execute``
-    found: Callable[..., list[Any]] = namespace["reference"]
-    return found
+    return namespace["reference"]
 
 
 def names_in(tree: ast.AST) -> set[str]:

@@ -91,11 +91,6 @@ class CudaDevice(Closing):
         """The device as a target."""
         return self.facts.target
 
-    def prepare(self, modules: Sequence[EmittedModule]) -> None:
-        """Compile in parallel what checking and timing ``modules`` needs. What fails here fails
-        again, with its reason, when it is timed."""
-        self.compile(self.missing(modules, {}))
-
     def missing(
         self, modules: Sequence[EmittedModule], given: Mapping[str, Config]
     ) -> list[CompileJob]:
@@ -128,7 +123,8 @@ class CudaDevice(Closing):
         return self.where.host is None and kept.is_file()
 
     def compile(self, jobs: Sequence[CompileJob]) -> None:
-        """Do ``jobs`` in parallel, in whichever thread."""
+        """Do ``jobs`` in parallel, in whichever thread. What fails here fails again, with its
+        reason, when it is timed."""
         self._pool.all(jobs)
 
     def check(self, module: EmittedModule) -> CheckResult:

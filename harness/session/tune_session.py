@@ -54,7 +54,7 @@ class TuneSession:
         lost: NoDevice | None = None
         try:
             self.device.worker.run(StartCompilers(self.how.jobs))
-            self.device.prepare(self.modules)
+            self.device.compile(self.device.missing(self.modules, {}))
         except NoDevice as error:
             if not self.device.worker.found:
                 raise

@@ -50,9 +50,7 @@ def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
 
     try:
         get_address_host(address)  # of none, Client would not end
-        client: Any = Client(  # type: ignore[no-untyped-call]
-            address, timeout=START_SECONDS, set_as_default=False
-        )
+        client: Any = Client(address, timeout=START_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(
             "no scheduler answers",
@@ -116,7 +114,7 @@ class Worker:
 
         if not self._known():
             raise _lost(self.name, "gone")
-        here: str = get_ip(get_address_host(self.client.scheduler.address))  # type: ignore[no-untyped-call]
+        here: str = get_ip(get_address_host(self.client.scheduler.address))
         secret, end = secrets.token_bytes(_SECRET_BYTES), time.monotonic() + START_SECONDS
         with socket.create_server((here, 0)) as server:
             server.settimeout(_LOOK_SECONDS)

@@ -180,7 +180,7 @@ def tried(
                 known[row.name] = row
     log.parent.mkdir(parents=True, exist_ok=True)
     left = [name for name in texts if name not in known or known[name].lacked_memory]
-    device = places[0].kind if places else ""
+    device = places[0].name.split()[0] if places else ""
     everywhere = places or cores(workers, _ENVIRONMENT, _IMPORTS)
     boards = {place.environment: place for place in places}
     for here in filter(None, (everywhere, list(boards.values()))):
@@ -226,7 +226,7 @@ def on_gpus(workers: int) -> tuple[list[Device], int]:
     count = max(workers, len(names))
     memory = min(torch.cuda.get_device_properties(n).total_memory for n in range(len(names)))
     each = ((n, given[n % len(given)]) for n in range(count))
-    places = [Device(f"cuda {n}", "cuda", environment, imports) for n, environment in each]
+    places = [Device(f"cuda {n}", environment, imports) for n, environment in each]
     return places, memory - _CONTEXT * -(-count // len(names))
 
 

@@ -97,7 +97,7 @@ def test_what_the_corpus_found(tmp_path, text):
 def test_kernels_at_full_size(tmp_path):
     """On a GPU a pattern's own kernels are checked, as their modules run them; and one that is
     wrong, or does not run, is named."""
-    places = [Device("cpu 0", "cpu", (("TRITON_INTERPRET", "1"),))]
+    places = [Device("cpu 0", (("TRITON_INTERPRET", "1"),))]
     text = ROUNDED.replace("rsqrt", "reciprocal")  # a CPU has no device library
     given = {"it": (text, ""), "broken": (text.replace("return (y", "return (lost"), "")}
     one, other = tried(given, tmp_path / "log.jsonl", 1, ("sm_90",), places=places, memory=2**20)
@@ -128,7 +128,7 @@ def test_what_lacks_memory_is_tried_again_alone_on_a_board(tmp_path, monkeypatch
 
     monkeypatch.setattr(trying, "Pool", FullBoards)
     given = [(("CUDA_VISIBLE_DEVICES", name),) for name in "0101"]
-    places = [Device(f"cuda {n}", "cuda", one) for n, one in enumerate(given)]
+    places = [Device(f"cuda {n}", one) for n, one in enumerate(given)]
     texts = {name: (name, "") for name in ("small", "large", "larger")}
     for again in (False, True):
         found = tried(texts, tmp_path / "log.jsonl", 4, ("sm_90",), places=places)

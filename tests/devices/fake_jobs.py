@@ -63,8 +63,7 @@ class Missing(Job):
 
 def gpus(count: int) -> list[Device]:
     return [
-        Device(f"gpu {n}", "gpu", (("FAKE_GPU", str(n)),), (HERE,), Take(f"gpu {n}"))
-        for n in range(count)
+        Device(f"gpu {n}", (("FAKE_GPU", str(n)),), (HERE,), Take(f"gpu {n}")) for n in range(count)
     ]
 
 

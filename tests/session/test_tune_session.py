@@ -33,8 +33,11 @@ class Device:
         self.jobs: list[TuneKernel] = []
         self.prepared: list[str] = []
 
-    def prepare(self, modules: Sequence[EmittedModule]) -> None:
-        self.prepared.extend(m.name for m in modules)
+    def missing(self, modules: Sequence[EmittedModule], _: object) -> list[str]:
+        return [module.name for module in modules]
+
+    def compile(self, names: list[str]) -> None:
+        self.prepared.extend(names)
         if "prepare" in self.fail:
             raise self.fail["prepare"]
 

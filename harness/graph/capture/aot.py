@@ -282,8 +282,7 @@ def _without_tokens(**options: bool) -> AbstractContextManager[Any]:
     (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else; nor has
     it generators, which know no ``manual_seed``. With ``options`` of AOTAutograd's besides."""
     options |= {"unlift_effect_tokens": True, "graphsafe_rng_functionalization": False}
-    patched: AbstractContextManager[Any] = functorch_config.patch(options)
-    return patched
+    return functorch_config.patch(options)
 
 
 def plain_effects(gm: fx.GraphModule) -> None:

@@ -341,9 +341,8 @@ def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
     return number
 
 
-def real_tensors() -> AbstractContextManager[Any]:
-    """A context in which tensors have contents, within a trace on fake tensors too."""
-    return unset_fake_temporarily()
+real_tensors: Callable[[], AbstractContextManager[Any]] = unset_fake_temporarily
+"""A context in which tensors have contents, within a trace on fake tensors too."""
 
 
 def _value_type(value: object, where: str) -> ValueType:

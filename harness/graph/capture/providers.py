@@ -394,8 +394,7 @@ def _torchvision(target: Target, training: bool) -> Example:
     def create(name: str, **options: Any) -> torch.nn.Module:
         if "weights_backbone" in inspect.signature(models.get_model_builder(name)).parameters:
             options.setdefault("weights_backbone", None)  # or it is downloaded
-        model: torch.nn.Module = models.get_model(name, **options)
-        return model
+        return models.get_model(name, **options)
 
     return _images(target, models.list_models(), create, training)
 

@@ -62,8 +62,7 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
 
 
 def _bits(size: Sequence[int], device: torch.device) -> Tensor:
-    bits: Tensor = _own.random_bits(_own.seeds(1, device=device)[0], list(size))
-    return bits
+    return _own.random_bits(_own.seeds(1, device=device)[0], list(size))
 
 
 def _uniform(size: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -118,8 +117,7 @@ def _laid_out(made: Tensor, like: Tensor, memory_format: Any = None) -> Tensor:
         return made.contiguous(memory_format=memory_format)
     if torch.empty_like(like).stride() == made.stride():
         return made
-    copied: Tensor = _aten.copy(torch.empty_like(like, dtype=made.dtype), made)
-    return copied
+    return _aten.copy(torch.empty_like(like, dtype=made.dtype), made)
 
 
 def _drawn(x: Tensor) -> Tensor:

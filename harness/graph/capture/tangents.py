@@ -33,6 +33,7 @@ from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.sizes import overlap
 from harness.graph.users_gradients import USERS, is_a_users, unfolded
+from harness.ir.reach import reached
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
@@ -46,9 +47,6 @@ _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others torch runs it."""
-_hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
-_unpacked: Callable[..., Any] = forward_ad.unpack_dual
-_overlapping: Callable[..., Any] = compute_overlapping_tensors
 
 
 def _autocast() -> list[tuple[Any, ...]]:
@@ -86,9 +84,7 @@ class Called:
         self._fixed = fixed(joint)
         self.note_changed(joint)
         nodes: list[Any] = list(joint.graph.nodes)
-        read = {nodes[-1]}
-        for node in reversed(nodes):
-            read.update(node.all_input_nodes if node in read else ())
+        read = reached(nodes[-1:], lambda node: node.all_input_nodes)
         given = (node for node in nodes if node.op == "placeholder")
         self._unread = {n for n, node in enumerate(given) if node not in read}
         changed = not self._changed <= self._unread
@@ -139,7 +135,8 @@ class Called:
 
         def call(*args: Any) -> Any:
             tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
-            if forward_ad._current_level >= 0 and any(_unpacked(t)[1] is not None for t in tensors):
+            within = forward_ad._current_level >= 0
+            if within and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors):
                 self.say("derivatives in forward mode")
                 return self.gm(*args)
             if changed and not lie_as_seen(args):
@@ -189,7 +186,7 @@ class Called:
         if len(node.needs_input_grad) != len(args):
             self._once = self._once or "takes more than tensors"
         self._kind, function = type(node), type(node)._forward_cls
-        function.backward = staticmethod(_hidden(self._backward(function.backward)))
+        function.backward = staticmethod(torch.compiler.disable(self._backward(function.backward)))
         function.metadata.bw_donated_idxs = []  # kernels leave what was saved as it is
         for number, output in enumerate(outputs):
             if _node(output) is node:
@@ -259,7 +256,7 @@ def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ..
             tensors = [args[n] for n in numbers]
             places = [(*_place(x), *_place(x._base)) for x in tensors]
             known = all(isinstance(n, int) for place in places for n in place)
-            if known and len(_overlapping(tensors, symbolic=False)) > 1:
+            if known and len(compute_overlapping_tensors(tensors, symbolic=False)) > 1:
                 found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
     return found
 

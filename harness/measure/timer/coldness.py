@@ -6,7 +6,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -103,9 +102,8 @@ def probe_read(tensor: torch.Tensor) -> object:
     """A ``Read`` on a CUDA device."""
     from harness.measure.timer import probes
 
-    kernel: Any = probes.read
     words = tensor.view(torch.int32)
     blocks = words.numel() // _BLOCK
     sums = torch.empty(blocks, dtype=torch.int32, device=tensor.device)
-    kernel[(blocks,)](words, sums, BLOCK=_BLOCK, num_warps=8)
+    probes.read[(blocks,)](words, sums, BLOCK=_BLOCK, num_warps=8)
     return sums

@@ -105,9 +105,8 @@ def recorded(enqueue: Launch) -> Launch:
     rest. Raises ``NotRecordable``."""
     device = require()
     graph = torch.cuda.CUDAGraph()
-    cuda: Any = torch.cuda
-    side = cuda.Stream(device)
-    pool = cuda.graph_pool_handle()
+    side = torch.cuda.Stream(device)
+    pool = torch.cuda.graph_pool_handle()
     torch.cuda.synchronize(device)
     try:
         # A kernel that the collector finds is unloaded, which ends a recording, whosever it is.
@@ -175,9 +174,8 @@ class CudaEngine:
 
     def mark(self, number: int) -> None:
         """Enqueue event ``number``, counted from 0 since the last ``wait``."""
-        cuda: Any = torch.cuda
         while number >= len(self._events):
-            self._events.append(cuda.Event(enable_timing=True))
+            self._events.append(torch.cuda.Event(enable_timing=True))
         self._events[number].record()
 
     def wait(self) -> None:

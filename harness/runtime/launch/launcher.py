@@ -104,8 +104,7 @@ def _built(cache: Path | None) -> Make:
             expected="a C compiler and Python's headers, which Triton's own launcher needs too",
             remedy="install gcc and the headers of this Python (python3-dev)",
         ) from error
-    made: Make = built.Kernel
-    return made
+    return built.Kernel
 
 
 MOST_VARIANTS = 1024

@@ -159,14 +159,13 @@ def event_time(work: Work) -> float:
     """Milliseconds of one launch: the median of a few between device events, each after the L2
     cache was filled with something else."""
     flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    cuda: Any = torch.cuda
-    pairs = [[cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(_REPEATS)]
+    pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(_REPEATS)]
     for begin, end in pairs:
         flush.zero_()
         begin.record()
         work()
         end.record()
-    cuda.synchronize()
+    torch.cuda.synchronize()
     return statistics.median(begin.elapsed_time(end) for begin, end in pairs)
 
 

@@ -227,7 +227,6 @@ class _Tuning:
             chosen,
             tuple(race.trials.values()),
             time.perf_counter() - began,
-            race.trials[chosen].origin is Origin.SEARCH,
             race.noise,
             source,
             race.artifact(chosen),

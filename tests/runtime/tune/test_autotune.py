@@ -352,7 +352,6 @@ def test_an_earlier_runs_winner_is_tried_and_named(loaded: modules.LoadedModule)
     tuned = tune(loaded, loaded.get_args(), device, device, settings=settings)
     assert tuned.config == last
     assert trial_of(tuned, last).origin is Origin.PREVIOUS
-    assert not tuned.found_by_coordesc
 
 
 @pytest.mark.parametrize(("share", "stays"), [(1.001, True), (1.1, False)])

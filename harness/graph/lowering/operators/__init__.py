@@ -16,15 +16,8 @@ from harness.graph.lowering.operators import (
 )
 from harness.graph.lowering.rule import Rules
 
-RULES: Rules = {
-    **pointwise.RULES,
-    **views.RULES,
-    **creation.RULES,
-    **indexing.RULES,
-    **reductions.RULES,
-    **joining.RULES,
-    **scanning.RULES,
-    **scattering.RULES,
-    **resampling.RULES,
-    **special.RULES,
-}
+_FAMILIES = (
+    *(pointwise, views, creation, indexing, reductions),
+    *(joining, scanning, scattering, resampling, special),
+)
+RULES: Rules = {op: rule for family in _FAMILIES for op, rule in family.RULES.items()}
