@@ -27,11 +27,12 @@ FEW_ROWS, FEW_COLUMNS = 64, 2048
 of elements are split beforehand (``graph.passes.split``) unless that has no equal parts (20011 x 64
 x 5, the first and the last reduced: 27.7 us on an H200, shared 10.9)."""
 
-_RESULTS = {ReduceKind.WELFORD: 2, ReduceKind.SOFTMAX: 2} | dict.fromkeys(
+_PLACES = (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+_RESULTS = dict.fromkeys((ReduceKind.WELFORD, ReduceKind.SOFTMAX, *_PLACES), 2) | dict.fromkeys(
     (ReduceKind.SUM, ReduceKind.PROD, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY), 1
 )
-"""Numbers that the programs of a row exchange, by kind. Those missing (where the largest element
-is) are not shared."""
+"""Numbers that the programs of a row exchange, by kind (places only of rows whose length is known
+to be counted in 32 bits). Those missing are not shared."""
 
 
 def shared_rows(
@@ -63,13 +64,15 @@ def shared_rows(
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
     found = components(stores)
-    if not found or any(not _is_exchanged(r) for r in reductions(stores)):
+    places = columns and not facts.unknown and facts.reduced < 1 << 31
+    if not found or any(not _is_exchanged(r, places) for r in reductions(stores)):
         return None
     words = sum(_RESULTS[group[0].kind] for group in found.values())
     return SharedRows(words if columns else 2 * words, columns)
 
 
-def _is_exchanged(reduce: Reduce) -> bool:
-    """Whether results are exchanged as words of 32 bits."""
+def _is_exchanged(reduce: Reduce, places: bool) -> bool:
+    """Whether results are exchanged as words of 32 bits, as ``places`` may be."""
     narrow = reduce.dtype in (DType.F32, DType.I32, DType.BOOL)
+    narrow = narrow or (places and reduce.kind in _PLACES)
     return reduce.kind in _RESULTS and narrow and all(v.dtype.itemsize <= 4 for v in reduce.args)
