@@ -21,8 +21,7 @@ from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import structure_key
 from harness.graph.passes.rewriting import Choose
 from harness.graph.passes.scatters import copy_scatters
-from harness.graph.passes.split import parts_of_blocks, split_reductions
-from harness.heuristics.facts import Family, Hint
+from harness.graph.passes.split import parts_of, split_reductions
 from harness.hooks import Hook, StageTimes, Step, verified
 from harness.ir.nodes import loads, reductions
 from harness.ir.program import Program
@@ -92,17 +91,13 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
 
 
 def _finer(launches: Sequence[Launch], state: _State) -> dict[str, int]:
-    """Into how many parts to split what a kernel reduces both ways through memory, in blocks of
-    several rows, if these blocks are too few: how it runs is known here alone."""
+    """Into how many parts to split what kernels reduce: how they run is known here alone."""
     found: dict[str, int] = {}
     for launch in launches if state.decisions.chunks is None else ():
-        facts = launch.plan.facts
-        if facts.hint is Hint.MIXED and facts.family is Family.REDUCTION and not facts.unknown:
-            again = facts.loops > 1
-            parts = parts_of_blocks(facts.parallel, facts.reduced, again, state.target)
+        if (parts := parts_of(launch.plan.facts, state.target)) > 1:
             reducing = (nest for nest in launch.group.nests if reductions(nest.stores))
             names = {n.removesuffix("_partial") for nest in reducing for n in nest.origins}
-            found |= {name: parts * state.splits.get(name, 1) for name in names if parts > 1}
+            found |= {name: parts * state.splits.get(name, 1) for name in names}
     return {name: parts for name, parts in found.items() if name not in state.finer}
 
 

@@ -10,8 +10,9 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.dtypes import DType
 from harness.graph.model import Graph, Ref, Token
-from harness.graph.passes.split import parts_of_blocks
+from harness.graph.passes.split import parts_of
 from harness.graph.replay import random_inputs, replay
+from harness.heuristics.facts import Facts, Family, Hint
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
@@ -117,7 +118,38 @@ def test_sums_whose_kernels_read_both_ways_are_split_for_their_blocks(
 def test_rows_that_are_read_again_are_split_where_blocks_do_not_fill_the_device(
     rows: int, again: bool, parts: int
 ) -> None:
-    assert parts_of_blocks(rows, 12544, again, H100) == parts
+    sizes, loops = (("x", rows), ("r0_", 12544)), 1 + again
+    assert parts_of(Facts(Family.REDUCTION, sizes, Hint.MIXED, loops=loops), H100) == parts
+
+
+@pytest.mark.parametrize(
+    ("rows", "reduced", "loads", "parts"),
+    [
+        (1, 25088, 16, 24),  # a norm of pooled images
+        (32, 30720, 6, 16),
+        (32, 20480, 5, 1),  # as fast in one program
+        (128, 25088, 9, 1),  # nearly every multiprocessor has one
+    ],
+)
+def test_few_rows_of_many_loads_are_split(rows: int, reduced: int, loads: int, parts: int) -> None:
+    sizes = (("x", rows), ("r0_", reduced))
+    for family in (Family.REDUCTION, Family.PERSISTENT):
+        assert parts_of(Facts(family, sizes, Hint.INNER, loads=loads, loops=2), H100) == parts
+    shared = Facts(Family.REDUCTION, sizes, Hint.INNER, loads=loads, chunked=1)
+    assert parts_of(shared, H100) == 1
+
+
+@pytest.mark.parametrize("window", [3, 1])
+def test_a_norm_of_one_image_is_split_if_a_window_is_pooled_before(window: int) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 512, 7, 7))
+    pooled = b.call("aten.avg_pool2d.default", x, (window, window), (1, 1), (window // 2,) * 2)
+    mean = b.call("aten.mean.dim", pooled, (1, 2, 3), True, name="mean")
+    graph = b.graph(b.call("aten.sub.Tensor", pooled, mean))
+    compiled = compile_graph(graph, H100)
+    assert not compiled.failures and bool(compiled.splits) == (window == 3)
+    again = compile_graph(graph, H100, compiled.decisions)
+    assert [k.source.text for k in again.kernels] == [k.source.text for k in compiled.kernels]
 
 
 def test_what_is_scattered_beside_a_sum_that_is_split_is_not() -> None:

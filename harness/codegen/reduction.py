@@ -252,13 +252,20 @@ class Reducer:
         worst = LOWEST[wide] if biggest else HIGHEST[wide]
         if guard and self._mask:
             key = self._once(self._guarded(key, worst))
-        best = self._once(self._reduce("tl.max" if biggest else "tl.min", key))
-        hit = f"{key} == {best}"
-        if guard and self._mask:
-            hit = f"({hit}) & {self._mask}"
+        earliest = functools.partial(self._earliest, "tl.max" if biggest else "tl.min")
+        best, first = earliest(key, index, self._mask if guard else None)
+        if self.exchange is not None:
+            first = self._once(f"tl.minimum({first}, {HIGHEST[False]}).to(tl.int32)")
+        define = functools.partial(self._define, reduce, f"{first}.to({triton_type(reduce.dtype)})")
+        self._leave(Part((best, first), DType.I32, lambda v: earliest(v[0], v[1]), define))
+
+    def _earliest(
+        self, pick: str, key: str, index: str, mask: str | None = None
+    ) -> tuple[str, str]:
+        best = self._once(self._reduce(pick, key))
+        hit = f"({key} == {best}) & {mask}" if mask else f"{key} == {best}"
         where = self._once(f"tl.where({hit}, {index}, {self.body.frame.far})")
-        first = self._reduce("tl.min", where)
-        self._define(reduce, f"{first}.to({triton_type(reduce.dtype)})")
+        return best, self._reduce("tl.min", where)
 
     def _arg_loop(self, reduce: Reduce, arg: Var) -> None:
         dtype, biggest = self._working_dtype(reduce, arg), reduce.kind is ReduceKind.ARGMAX

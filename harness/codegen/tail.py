@@ -161,7 +161,7 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
         rows=rows,
         kernel=kernel,
         integers=bool(re.search('"(u?int|bool)', rows)),
-        variant=bool(re.search("(WIDE|HELD|EVEN): tl.constexpr", kernel)),
+        variant=bool(re.search("(WIDE|HELD|EVEN|CHUNKS): tl.constexpr", kernel)),
     )
 
 

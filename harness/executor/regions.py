@@ -111,7 +111,10 @@ class RegionWriter:
             if argument.kind is ArgumentKind.SIZE:
                 found.append(self.text.size(symbols[names[0]]))
             elif argument.kind is ArgumentKind.WORKSPACE:
-                found.append(self._workspace(launch))
+                assert launch.plan.workspace is not None
+                words, zeros = launch.plan.workspace.words, self.text.bind(self.host.zeros, "zeros")
+                found.append(self.text.fresh("workspace"))
+                self._made.append(f"{found[-1]} = {zeros}({words}, {self.stream})")
             elif len(names) == 2:
                 found.append(self._taken_over(*names))
             elif argument.kind is ArgumentKind.OUTPUT and (old := self._dying(launch, names[0])):
@@ -138,14 +141,6 @@ class RegionWriter:
                 self._overwritten.add(old)
                 return old
         return None
-
-    def _workspace(self, launch: Launch) -> str:
-        """The variable of memory that holds zeros, for one launch."""
-        assert launch.plan.workspace is not None
-        variable = self.text.fresh("workspace")
-        zeros = self.text.bind(self.host.zeros, "zeros")
-        self._made.append(f"{variable} = {zeros}({launch.plan.workspace.words}, {self.stream})")
-        return variable
 
     def _taken_over(self, old: str, new: str) -> str:
         """The variable of ``new``, which lives in the memory of ``old``."""

@@ -254,14 +254,10 @@ def operands(value: Value) -> tuple[Value, ...]:
     return _OPERANDS[type(value)](value)
 
 
-def _bound(value: Load | IndexValue) -> tuple[Value, ...]:
-    return tuple(v for _, v in value.indirect) if value.indirect else ()
-
-
 # A table, since every walk asks it of every value.
 _OPERANDS: dict[type, Callable[[Any], tuple[Value, ...]]] = {
     **dict.fromkeys((Compute, Reduce, Scan, Sort), operator.attrgetter("args")),
-    **dict.fromkeys((Load, IndexValue), _bound),
+    **dict.fromkeys((Load, IndexValue), lambda value: tuple(v for _, v in value.indirect)),
     Constant: lambda _: (),
     Masked: operator.attrgetter("mask", "body", "other"),
 }

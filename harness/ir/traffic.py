@@ -5,7 +5,7 @@ twice."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
@@ -50,7 +50,11 @@ def bytes_moved(
     access whose size stays unknown counts nothing."""
     known, slices = dict(sizes or {}), _Slices()
     sides = (reads, writes, [*reads, *writes])
-    read, written, touched = (_side(side, known, slices) for side in sides)
+    buffers = (grouped(side, lambda access: access.buffer.name).values() for side in sides)
+    read, written, touched = (
+        sum(distinct_elements(g, known, slices) * g[0].buffer.dtype.itemsize for g in groups)
+        for groups in buffers
+    )
     return read + written, touched
 
 
@@ -77,11 +81,6 @@ def distinct_elements(
     if found and len(lows) == len(highs) == len(found):
         total = min(total, max(highs) - min(lows) + 1)
     return min(total, _storage(accesses[0].buffer, known))
-
-
-def _side(accesses: Iterable[Access], sizes: Sizes, slices: _Slices) -> int:
-    groups = grouped(accesses, lambda access: access.buffer.name).values()
-    return sum(distinct_elements(g, sizes, slices) * g[0].buffer.dtype.itemsize for g in groups)
 
 
 def _storage(buffer: Buffer, sizes: Sizes) -> int:

@@ -140,7 +140,7 @@ class LoadedModule:
             )
         return checked(self.raw.grid(values, args), where)
 
-    def sizes(self, args: Sequence[Any]) -> tuple[int, ...]:
+    def sizes(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """Those of ``args`` that only a launch knows."""
         return tuple(args[len(args) - len(self.unknown_sizes) :])
 
@@ -153,10 +153,10 @@ class LoadedModule:
         """``config`` with what is compiled for the sizes in ``args``: the parts of the kernel, and
         the largest power of two that divides each, up to 16. Without ``args`` for those of
         ``get_args``, where the configuration says nothing."""
-        if not self.unknown_sizes:
+        if not (self.unknown_sizes or hasattr(self.raw, "variant")):
             return config
         full = self.only_sizes(self.unknown_sizes) if args is None else args
-        sizes = zip(list(self.signature)[-len(self.unknown_sizes) :], self.sizes(full), strict=True)
+        sizes = zip(self.sizes(list(self.signature)), self.sizes(full), strict=True)
         known = {n: math.gcd(size, 16) for n, size in sizes if n in self.divisible_by_16}
         if self.category == COMBO:  # what divides all: every combination would be compiled else
             known = dict.fromkeys(known, min(known.values(), default=1))

@@ -8,7 +8,6 @@ scatter after its initialisation, the parts of a concatenation).
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.ir.affine import size_hint
@@ -85,16 +84,12 @@ def gather(program: Program) -> Facts:
         for name in written:
             writers.setdefault(name, []).append(number)
     needed = frozenset(b.name for b in program.buffers if b.role is not Role.TEMPORARY)
-    buffers, edges = {b.name: b for b in program.buffers}, tuple(into)
-    return Facts(program, buffers, readers, writers, edges, tuple(before), _after(into), needed)
-
-
-def _after(into: Sequence[Sequence[Edge]]) -> tuple[int, ...]:
-    after = [0] * len(into)
+    buffers, edges, after = {b.name: b for b in program.buffers}, tuple(into), [0] * len(into)
     for number in reversed(range(len(into))):
         for edge in into[number]:
             after[edge.first] |= after[number] | 1 << number
-    return tuple(after)
+    both = tuple(before), tuple(after)
+    return Facts(program, buffers, readers, writers, edges, *both, needed)
 
 
 def bits(mask: int) -> list[int]:

@@ -368,7 +368,10 @@ def mixed(
         return found or Rejection("mixed order", "their loops cannot be split to common sizes")
     joined = _joined(sides, matching)
     reason = _strips(sides, matching, joined, facts, target, decided) or _early(joined, facts)
-    reason = reason or ("" if decided else _worth(sides, joined, facts))
+    if not (reason or decided):
+        worth = saved(sides.first, joined, facts)
+        moved = _traffic(sides.second, facts, {b for v in sides.second.views for b in v.reads})
+        reason = "" if worth * _WORTHWHILE >= moved else f"it saves {worth} bytes of {moved}"
     refusal = Rejection("mixed order", reason) if reason else refused(sides, joined, facts)
     return refusal or merge_dimensions(joined)
 
@@ -450,9 +453,3 @@ def _early(joined: Candidate, facts: Facts) -> str:
     late = any(edge.first in across for v in joined.views for edge in facts.into[v.number])
     scans = any(v.nest.is_scan for v in joined.views)
     return "a scan, or a nest that must follow a reduction across" if late or scans else ""
-
-
-def _worth(sides: Sides, joined: Candidate, facts: Facts) -> str:
-    worth = saved(sides.first, joined, facts)
-    moved = _traffic(sides.second, facts, {b for v in sides.second.views for b in v.reads})
-    return "" if worth * _WORTHWHILE >= moved else f"it saves {worth} bytes of {moved}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.dtypes import DType
+from harness.graph.passes.split import WORTH_ELEMENTS
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
 from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
@@ -21,29 +22,36 @@ LEAST_AGAIN = 128 << 10
 """Bytes of a row, read again, up to which rows are left to one program each: 264 of them (two
 programs on each of 132 multiprocessors) are in the cache of an H200 together."""
 
-FEW_ROWS = 64
-"""Rows of unknown length, in one piece, that do not fill a device by themselves."""
+FEW_ROWS, FEW_COLUMNS = 64, 2048
+"""Rows in one piece, and columns, that do not fill a device by themselves. Those of a known number
+of elements are split beforehand (``graph.passes.split``) unless that has no equal parts (20011 x 64
+x 5, the first and the last reduced: 27.7 us on an H200, shared 10.9)."""
 
-_RESULTS = {ReduceKind.WELFORD: 2, ReduceKind.SOFTMAX: 2} | dict.fromkeys(
+_PLACES = (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+_RESULTS = dict.fromkeys((ReduceKind.WELFORD, ReduceKind.SOFTMAX, *_PLACES), 2) | dict.fromkeys(
     (ReduceKind.SUM, ReduceKind.PROD, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY), 1
 )
-"""Numbers that the programs of a row exchange, by kind. Those missing (where the largest element
-is) are not shared."""
+"""Numbers that the programs of a row exchange, by kind (places only of rows whose length is known
+to be counted in 32 bits). Those missing are not shared."""
 
 
 def shared_rows(
     segments: Sequence[PlanSegment], tiles: Sequence[Tile], facts: Facts
 ) -> SharedRows | None:
     """What the programs of a row need of a workspace: words for their results, of two rows because
-    they may be one apart, of four where the next row's are told first; of columns of an unknown
-    number of rows, once, because each has one block of them; None if nothing is shared."""
+    they may be one apart, of four where the next row's are told first; of columns, once, because
+    each has one block of them; None if nothing is shared."""
     if facts.family is Family.SPREAD:
         own = [r for segment in segments for r in reductions(segment.stores) if not r.across]
         return SharedRows(4 * len(dict.fromkeys(map(id, own))))
     once = facts.loops == 1 and segments[0].kind is SegmentKind.LOOP
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
     few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors
-    columns = once and "r0_" in facts.unknown and (few or facts.hint is Hint.OUTER)
+    few |= (outer := facts.hint is Hint.OUTER)
+    if not facts.unknown:  # side by side: about what a program has if each multiprocessor has one
+        most, side = (FEW_COLUMNS, max(2, facts.parallel // 128)) if outer else (FEW_ROWS, 1)
+        few = facts.parallel <= most and facts.reduced * side >= WORTH_ELEMENTS
+    columns = once and few and facts.unknown[-1:] in ((), ("r0_",))
     again = facts.again > LEAST_AGAIN and reach(facts) > MAX_REDUCTION_BLOCK
     # Of channels of images and the like no row lies in one piece.
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
@@ -56,13 +64,15 @@ def shared_rows(
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
     found = components(stores)
-    if not found or any(not _is_exchanged(r) for r in reductions(stores)):
+    places = columns and not facts.unknown and facts.reduced < 1 << 31
+    if not found or any(not _is_exchanged(r, places) for r in reductions(stores)):
         return None
     words = sum(_RESULTS[group[0].kind] for group in found.values())
     return SharedRows(words if columns else 2 * words, columns)
 
 
-def _is_exchanged(reduce: Reduce) -> bool:
-    """Whether results are exchanged as words of 32 bits."""
+def _is_exchanged(reduce: Reduce, places: bool) -> bool:
+    """Whether results are exchanged as words of 32 bits, as ``places`` may be."""
     narrow = reduce.dtype in (DType.F32, DType.I32, DType.BOOL)
+    narrow = narrow or (places and reduce.kind in _PLACES)
     return reduce.kind in _RESULTS and narrow and all(v.dtype.itemsize <= 4 for v in reduce.args)

@@ -53,15 +53,12 @@ class _TileSpace:
         table = dict(zeros)
         for split in merged:
             if split.length != lengths[split.var] and split.var in expr.free_symbols:
-                table[split.var] = self._entry(split)
+                key = (split.divisor, split.length)
+                if key not in self.joined:
+                    var = self.joined[key] = axis_symbol(self.prefix, len(self.entries))
+                    self.entries.append(Split(var, *key))
+                table[split.var] = self.joined[key]
         return expr.xreplace(table)
-
-    def _entry(self, split: Split) -> sympy.Symbol:
-        key = (split.divisor, split.length)
-        if key not in self.joined:
-            var = self.joined[key] = axis_symbol(self.prefix, len(self.entries))
-            self.entries.append(Split(var, split.divisor, split.length))
-        return self.joined[key]
 
 
 @dataclass(eq=False, slots=True)

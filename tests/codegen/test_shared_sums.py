@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.graph.text import loads
+from harness.pipeline import compile_graph
 from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.target import H100
@@ -95,6 +98,71 @@ def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -
             assert passed, (several[position], answer)
 
     right()
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("columns", {"s0": 16411, "s1": 4}),
+        ("variances", {"s0": 16411, "s1": 3}),
+        ("everything", {"s0": 1, "s1": 40009}),
+        ("few", {"s0": 7001, "s1": 5}),
+        ("means", {"s0": 10007, "s1": 5, "s2": 2}),
+    ],
+)
+def test_known_sizes_that_have_no_equal_parts_are_shared_too(
+    name: str, known: Mapping[str, int], interpreter: InterpreterPool
+) -> None:
+    """Rows of a prime number: the last program has fewer."""
+    text = TEXTS[name]
+    for symbol, size in known.items():
+        text = text.replace(symbol, str(size))
+    (kernel,) = compile_graph(loads(f"# harness graph 1\n{text}", "test graph"), H100).kernels
+    (found,) = (answer for _, answer in interpreter.each([CheckJob(kernel.module.text)]))
+    assert isinstance(found, CheckResult) and found.passed, found
+    loaded = runtime.load(kernel.module.text)
+    fitted = loaded.fitted(loaded.configs[0])
+    assert loaded.grid(fitted)[1] == fitted.block("CHUNKS") > 1
+    assert loaded.fitted(fitted) == fitted
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "columns", "dim"), [("f32", 3, 40009, 1), ("bf16", 16411, 4, 0)]
+)
+def test_places_of_extremes_are_shared_where_their_number_is_known(
+    kind: str, rows: int, columns: int, dim: int, interpreter: InterpreterPool
+) -> None:
+    """The first of equal ones, whichever program has it, a NaN, or of rows of nothing but -inf."""
+    left = rows if dim else columns
+    text = f"""# harness graph 1
+def places(
+    x: "{kind}[{rows}, {columns}]",
+):
+    least: "i64[{left}]" = aten.argmin.default(x, {dim})
+    best: ("{kind}[{left}]", "i64[{left}]") = aten.max.dim(x, {dim})
+    most: "{kind}[{left}]" = getitem(best, 0)
+    place: "i64[{left}]" = getitem(best, 1)
+    return (least, most, place)
+"""
+    (kernel,) = compile_graph(loads(text, "test graph"), H100).kernels
+    loaded = runtime.load(kernel.module.text)
+    assert loaded.fitted(loaded.configs[0]).block("CHUNKS") > 1
+    x, least, most, place, workspace = loaded.get_args("cpu")
+    x.clamp_(-1, 1)
+    line = x[1] if dim else x[:, 1]
+    line[10_003::3001] = math.nan
+    (x[2] if dim else x[:, 2]).fill_(-math.inf)
+    args = [x, least, most, place, workspace]
+    interpreter.launch(kernel.module.text, args)
+    assert torch.equal(least, x.argmin(dim)) and torch.equal(place, x.argmax(dim))
+    assert torch.equal(most.nan_to_num(), x.amax(dim).nan_to_num()) and not workspace.any()
+
+
+def test_known_sizes_that_have_equal_parts_or_programs_enough_are_not_shared() -> None:
+    for s0, s1 in ((20000, 64), (20011, 5000), (3137, 768)):
+        text = TEXTS["variances"].replace("s0", str(s0)).replace("s1", str(s1))
+        made = compile_graph(loads(f"# harness graph 1\n{text}", "test graph"), H100)
+        assert not any("CHUNKS" in kernel.module.text for kernel in made.kernels)
 
 
 @pytest.mark.parametrize("name", ["few", "means"])

@@ -107,12 +107,9 @@ def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> No
     put = emitter.call(
         "copies", "aten.index_put.default", kind, zeros, (copy, *found.indices), found.values, True
     )
-    label = "" if _is_zero(found.source, graph) else "total"
+    made = (n for n in graph.nodes if n.name == found.source.name and n.op == "aten.full.default")
+    zero = any(node.args[1] == 0 and node.args[1] is not False for node in made)
+    label = "" if zero else "total"
     total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, kind.dtype, label)
     if label:
         emitter.call("", "aten.add.Tensor", None, found.source, total)
-
-
-def _is_zero(source: Ref, graph: Graph) -> bool:
-    made = (n for n in graph.nodes if n.name == source.name and n.op == "aten.full.default")
-    return any(node.args[1] == 0 and node.args[1] is not False for node in made)

@@ -23,6 +23,7 @@ from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import STATISTICS, Reduction, parse_reduction
 from harness.graph.passes.rewriting import Choose, Emitter, contiguous, reduced_type, rewritten
 from harness.graph.sizes import contiguous_strides
+from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import VECTOR
 from harness.heuristics.mixed import sharers, strips
 from harness.ir.reach import reached
@@ -38,6 +39,9 @@ FULL_WAVES = 2
 WORTH_ELEMENTS = 32768
 """Elements one program must at least reduce for a split to pay: 128 KiB of float32, which
 one multiprocessor streams in roughly the time that a second launch takes (3 to 5 µs)."""
+
+WORTH_LOADS = 120_000
+"""Loads of one program, of whatever width, from which on a split pays."""
 
 OUTER_TILE, BOTH_TILE = 64, 8
 """Results one program of a reduction across memory makes side by side, and of one both ways."""
@@ -185,15 +189,25 @@ def _odd_runs(reduction: Reduction) -> float:
     return reduction.reduced / run if run % 2 and run >= INNER_CHUNK else 0
 
 
-def parts_of_blocks(rows: int, reduced: int, again: bool, target: Target) -> int:
-    """Into how many parts to split ``rows`` of ``reduced`` elements that run both ways through
-    memory, so that programs of two warps reduce several side by side; 1 if these are enough, or if
-    rows are read ``again``, then from the cache, and no multiprocessor is left without one. 13
-    kernels of the corpus took 0.10 to 0.30 of the time on an H200."""
-    programs, waves = -(-rows // BOTH_TILE), 1 if again else FULL_WAVES
-    if programs >= waves * target.multiprocessors or reduced * BOTH_TILE < WORTH_ELEMENTS:
+def parts_of(facts: Facts, target: Target) -> int:
+    """Into how many parts to split what a kernel reduces, so that it has programs enough; 1 if it
+    has. Of rows that run both ways through memory programs of two warps reduce several; rows that
+    are read again, then from the cache, need one on each multiprocessor (13 kernels of the corpus
+    took 0.10 to 0.30 of the time on an H200). A program of a few rows along memory takes longer
+    than two more launches if it has many loads (25,088 elements with a window: 49 us, split 18)."""
+    rows, reduced, number = facts.parallel, facts.reduced, target.multiprocessors
+    inner, both = (facts.hint is hint for hint in (Hint.INNER, Hint.MIXED))
+    known = facts.family is Family.REDUCTION or (inner and facts.family is Family.PERSISTENT)
+    programs, waves, least = -(-rows // BOTH_TILE), 4 * WAVES, BOTH_CHUNK
+    enough = number if facts.loops > 1 else FULL_WAVES * number
+    long = reduced * BOTH_TILE >= WORTH_ELEMENTS
+    if inner:
+        programs, waves, least, enough = rows, WAVES, INNER_CHUNK, number // 4 + 1
+        long = reduced * facts.loads >= WORTH_LOADS
+    alone = known and not (facts.unknown or facts.chunked)
+    if not (alone and (inner or both) and long) or programs >= enough:
         return 1
-    wanted = min(4 * WAVES * target.multiprocessors // programs, reduced // BOTH_CHUNK)
+    wanted = min(waves * number // programs, reduced // least)
     return wanted if wanted >= LEAST_SPLIT else 1
 
 

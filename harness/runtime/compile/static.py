@@ -219,10 +219,8 @@ def compiled_binary(
 ) -> KernelBinary:
     """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
     kept there. ``unaligned`` names pointers that may have any address. ``triton``: only one that
-    this version compiled. Needs no GPU.
-
-    Raises ``CompileFailed``.
-    """
+    this version compiled. Needs no GPU. Raises ``CompileFailed``."""
+    config = config if loaded.unknown_sizes else loaded.fitted(config)
     name = binaries.artifact(loaded.text, config, target, unaligned, triton)
     found = None if cache is None else binaries.find(cache, name)
     if found is None and triton:
