@@ -13,6 +13,7 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.nn.attention.flex_attention import flex_attention
 from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint
 
 from harness.backend import Compiler, Devices
 
@@ -81,7 +82,18 @@ def regions(x: torch.Tensor) -> torch.Tensor:
     return region(first, second)[0] + second
 
 
+def checkpointed(x: torch.Tensor) -> torch.Tensor:
+    def inner(a: torch.Tensor) -> torch.Tensor:
+        return torch.cond(a.sum() > 0, lambda b: b.sin() * x, lambda b: b.cos(), (a * 2,)) + 1
+
+    def outer(a: torch.Tensor) -> torch.Tensor:
+        return checkpoint(inner, a.tanh(), use_reentrant=False) * a
+
+    return checkpoint(outer, x, use_reentrant=False).tanh() + x
+
+
 CASES: dict[Function, dict[str, int]] = {
+    checkpointed: {"cond": 1},
     branch: {"cond": 1},
     nested: {"cond": 2},
     several: {"cond": 2},
@@ -118,7 +130,7 @@ def test_only_control_stays_on_the_host(function: Function, shift: float, device
 
 @pytest.mark.filterwarnings("ignore:invoke_subgraph traced multiple backward graphs")
 @pytest.mark.parametrize(
-    "function", [branch, recurrence, squashed, regions], ids=lambda f: f.__name__
+    "function", [branch, checkpointed, recurrence, squashed, regions], ids=lambda f: f.__name__
 )
 def test_gradients_go_through_control(function: Function, devices: Devices) -> None:
     if function is squashed and torch.__version__ < "2.13":

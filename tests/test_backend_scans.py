@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+from sympy import Expr, Integer
 
 from harness.backend import Compiler, Devices
+from harness.dtypes import DType
+from harness.graph.lowering import lower
+from harness.graph.model import Graph, Input, Node, Ref, TensorType
+from harness.ir.index import size_symbol
+from harness.ir.nodes import IndexValue, walk
 
 INTEGERS = (torch.uint8, torch.int32, torch.int64)
 FLOATS = (torch.bfloat16, torch.float32, torch.float64)
@@ -174,3 +180,36 @@ def test_a_size_that_the_result_knows_to_be_one(compiler: Compiler, function: Fu
     got = torch.compile(function, backend=compiler, dynamic=True)(x)
     assert not compiler.reports[-1].fallbacks
     torch.testing.assert_close(got, function(x))
+
+
+def test_a_copied_slice_of_a_scan(devices: Devices) -> None:
+    """To the end of the row, too. Where that is unknown places are compared in 64 bits, which hold
+    it whatever it is."""
+    slices: list[Function] = [
+        lambda x: torch.slice_copy(x.cumsum(1), 1, 2),
+        lambda x: torch.slice_copy(x.sort(1)[0], 1, 3),
+        lambda x: torch.slice_copy(x.cummax(1)[1], 1, 2, -3),
+    ]
+    for dynamic in (False, True):
+        torch.compiler.reset()
+        for function in slices:
+            compiler = Compiler(devices=devices, fail_on_fallback=True)
+            x = torch.randn(3, 50)
+            run = torch.compile(function, backend=compiler, dynamic=dynamic)
+            torch.testing.assert_close(run(x), function(x))
+
+
+@pytest.mark.parametrize(
+    ("size", "kind"), [(Integer(50), DType.I32), (size_symbol("s0"), DType.I64)]
+)
+def test_places_in_a_row_are_compared_in_as_many_bits_as_hold_them(size: Expr, kind: DType) -> None:
+    row = TensorType(DType.F32, (Integer(3), size), (size, Integer(1)))
+    part = TensorType(DType.F32, (Integer(3), size - 2), (size - 2, Integer(1)))
+    nodes = (
+        Node("scan", "aten.cumsum.default", (Ref("x"), 1), (), row),
+        Node("cut", "aten.slice_copy.Tensor", (Ref("scan"), 1, 2), (), part),
+    )
+    graph = Graph("g", (Input("x", row),), nodes, ("cut",))
+    masks = [store.mask for nest in lower(graph).nests for store in nest.stores if store.mask]
+    compared = [v for mask in masks for v in walk([mask]) if isinstance(v, IndexValue)]
+    assert compared and all(value.dtype is kind for value in compared)

@@ -313,3 +313,20 @@ def test_a_place_among_literals_is_a_literal(compiler: Compiler) -> None:
         return found.gather(-1, torch.zeros_like(found, dtype=torch.int64))
 
     _generated(compiler, losses, torch.tensor([0.5, 2.0]))
+
+
+@pytest.mark.parametrize("count", [127, 255, 256])
+def test_a_mean_of_more_integers_than_their_type_counts(compiler: Compiler, count: int) -> None:
+    """Eager mode counts in that type (5401368)."""
+    x = torch.arange(count).remainder(10).to(torch.int8).view(1, -1)
+    place = torch.zeros_like(x, dtype=torch.int64)
+    for include in (True, False):
+        _generated(
+            compiler,
+            lambda x, at, include=include: (
+                x.scatter_reduce(1, at, x, "mean", include_self=include),
+                x.byte().index_reduce(1, at[0], x.byte(), "mean", include_self=include),
+            ),
+            x,
+            place,
+        )

@@ -362,7 +362,7 @@ class _Bounds:
     def hold_after(self, repeat: Any, counts: bool = False) -> bool:
         """Whether one more ``repeat`` leaves no element out of bounds. (``counts``: it counts.)"""
         if not isinstance(repeat, Tensor) or repeat.shape != self.wanted.shape:
-            return True
+            return isinstance(repeat, Tensor) and _are_between(self.found, [self.wanted, repeat])
         if self.wanted.is_floating_point():
             apart = ~same(self.wanted, repeat)
             moved = (repeat.double() - self.near).abs().nan_to_num(torch.inf)

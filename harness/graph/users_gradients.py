@@ -4,6 +4,7 @@ of ``torch.compile``: eager mode does not call them where nobody asks for them."
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,7 +16,8 @@ USERS = "users"
 """In the ``meta`` of a tangent: a bit for each call that its output depends on of which a user
 wrote the gradient, which need not be 0 of zeros. In that of a call its name, which is in the
 ``custom`` of the nodes of its gradient, too."""
-_CHECKPOINT = torch.ops.higher_order.tag_activation_checkpoint
+CHECKPOINT = torch.ops.higher_order.tag_activation_checkpoint
+_GRAPHS = (CHECKPOINT, torch.ops.higher_order.invoke_subgraph)
 
 
 def is_a_users(call: Any) -> bool:
@@ -45,7 +47,7 @@ def mark_users(gm: fx.GraphModule, of: str = "", within: str = "") -> None:
             for node in body.graph.nodes:
                 node.meta["custom"] = {**node.meta.get("custom", {}), USERS: name}
             body.recompile()
-        elif call.target is _CHECKPOINT and not of:
+        elif call.target is CHECKPOINT and not of:
             mark_users(parts[0], within=f"{name}.")
         elif isinstance(call.target, torch._ops.HigherOrderOperator):
             bodies: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
@@ -56,20 +58,32 @@ def mark_users(gm: fx.GraphModule, of: str = "", within: str = "") -> None:
                     mark_users(part, name)
 
 
-def unfolded(gm: fx.GraphModule, graph: fx.Graph, known: dict[fx.Node, Any]) -> Any:
-    """What ``gm`` gives, copied to ``graph`` with the graphs of checkpoints in the place of their
-    calls; ``known`` are the copies of its nodes."""
-    *nodes, output = gm.graph.nodes
-    for node in nodes:
-        if node.target is _CHECKPOINT:
-            body, given = getattr(gm, node.args[0].target), fx.map_arg(node.args[1:], known.get)
-            places = dict(zip(body.graph.find_nodes(op="placeholder"), given, strict=True))
-            known[node] = unfolded(body, graph, places)
-        elif node.target is operator.getitem and isinstance(known[node.args[0]], tuple | list):
-            known[node] = known[node.args[0]][node.args[1]]
-        elif node not in known:
-            known[node] = graph.node_copy(node, known.__getitem__)
-    return fx.map_arg(output.args[0], known.__getitem__)
+def inline(gm: fx.GraphModule, wanted: Callable[[fx.Node, fx.GraphModule], bool]) -> None:
+    """Inline the graphs of those checkpoints and nested regions that are ``wanted``."""
+    calls = [node for node in gm.graph.nodes if node.target in _GRAPHS]
+    for node in calls:
+        body = getattr(gm, node.args[0].target)
+        if not wanted(node, body):
+            continue
+        places = body.graph.find_nodes(op="placeholder")  # its arguments are the call's last ones
+        values: dict[fx.Node, Any] = dict(zip(places[::-1], node.args[::-1], strict=False))
+        with gm.graph.inserting_before(node):
+            results: Any = gm.graph.graph_copy(body.graph, values)
+        for read in body.graph.find_nodes(op="call_method", target="item"):
+            source = values[read.args[0]]  # of later calls torch gives the number
+            seen = source.meta["example_value"] if isinstance(source, fx.Node) else source
+            if not isinstance(seen, torch.Tensor):
+                values[read].replace_all_uses_with(source)
+                gm.graph.erase_node(values[read])
+        for held in body.graph.find_nodes(op="get_attr"):
+            values[held].target = f"{node.name}_{held.target}"
+            setattr(gm, values[held].target, getattr(body, held.target))
+        for user in list(node.users):
+            user.replace_all_uses_with(results[user.args[1]])
+            gm.graph.erase_node(user)
+        gm.graph.erase_node(node)
+        calls += (values[inner] for inner in body.graph.nodes if inner.target in _GRAPHS)
+    gm.recompile()
 
 
 def _is_unmarked(node: fx.Node, around: Any) -> bool:

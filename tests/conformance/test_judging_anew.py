@@ -149,3 +149,18 @@ def test_floats_of_8_bits_are_compared(dtype: torch.dtype) -> None:
     x = torch.tensor([0.5, -3.0, 448.0, 0.0]).to(dtype)
     assert differences(torch.clone, [x], lambda *_: lambda x: (x.clone(),)) == []
     assert differences(torch.clone, [x], lambda *_: lambda x: (x.flip(0),)) != []
+
+
+def test_as_many_elements_as_in_eager_mode_have_their_values_where_rounding_may_decide_that() -> (
+    None
+):
+    half = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1], dtype=torch.bfloat16)
+
+    def run() -> list[torch.Tensor]:
+        kept = torch.special.ndtr(half - 4) != 0
+        return [half[kept], kept.nonzero(), half[kept, None]]
+
+    judge = Judge(run, run(), True)
+    for number, wanted in enumerate(run()):
+        assert len(wanted) == 3 and judge.is_right(number, wanted * 1)
+        assert not judge.is_right(number, wanted + 1)

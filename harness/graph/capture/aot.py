@@ -48,7 +48,7 @@ from harness.graph.capture.scattering import (
 )
 from harness.graph.capture.strides import follow_eager
 from harness.graph.model import DIFFERENTIABLE
-from harness.graph.users_gradients import mark_users
+from harness.graph.users_gradients import CHECKPOINT, inline, mark_users
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
@@ -57,7 +57,7 @@ KEPT_OUTPUTS = "kept_outputs"
 which are the first, whether they have a gradient."""
 _aten = torch.ops.aten
 _with_effects = torch.ops.higher_order.with_effects
-_invoke_subgraph = torch.ops.higher_order.invoke_subgraph
+_CONTROL = ("cond", "while_loop", "map_impl", "scan")
 _TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
 _SAME_MEMORY = (operator.getitem, _aten._unsafe_view.default)
 _SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)
@@ -192,7 +192,7 @@ def compile_joint(
 
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
-    for change in (_inline_readers, dense_masks, resampled, writes, mark_users):
+    for change in (_inline_untraceable, dense_masks, resampled, writes, mark_users):
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
@@ -233,34 +233,19 @@ def compile_joint(
         return called.by(compiler(gm, inputs), inputs)
 
 
-def _inline_readers(gm: fx.GraphModule) -> None:
-    """Inline nested regions that read a number off a tensor: with dynamic sizes a region is given
-    its floats so. Torch knows the number by its tensor, but not that inside a region, where it then
-    refuses to trace the reading, and to run it as well."""
-    for inner in [one for one in gm.children() if isinstance(one, fx.GraphModule)]:
-        _inline_readers(inner)
-    for node in gm.graph.find_nodes(op="call_function", target=_invoke_subgraph):
-        body = getattr(gm, node.args[0].target)
-        if not (reads := body.graph.find_nodes(op="call_method", target="item")):
-            continue
-        places = body.graph.find_nodes(op="placeholder")
-        values: dict[fx.Node, Any] = dict(zip(places, node.args[2:], strict=True))
-        with gm.graph.inserting_before(node):
-            results: Any = gm.graph.graph_copy(body.graph, values)
-        for read in reads:
-            source = values[read.args[0]]  # of later calls torch gives the number
-            given = source.meta["example_value"] if isinstance(source, fx.Node) else source
-            if not isinstance(given, torch.Tensor):
-                values[read].replace_all_uses_with(source)
-                gm.graph.erase_node(values[read])
-        for held in body.graph.find_nodes(op="get_attr"):
-            values[held].target = f"{node.name}_{held.target}"
-            setattr(gm, values[held].target, getattr(body, held.target))
-        for user in list(node.users):
-            user.replace_all_uses_with(results[user.args[1]])
-            gm.graph.erase_node(user)
-        gm.graph.erase_node(node)
-        gm.recompile()
+def _inline_untraceable(gm: fx.GraphModule) -> None:
+    """Inline what torch refuses to trace, and to run as well: checkpoints that branch or loop, and
+    nested regions that read a number off a tensor. (With dynamic sizes a region is given its floats
+    so. Torch knows the number by its tensor, but not that inside a region.)"""
+
+    def is_untraceable(call: fx.Node, body: fx.GraphModule) -> bool:
+        if call.target is not CHECKPOINT:
+            return bool(body.graph.find_nodes(op="call_method", target="item"))
+        graphs = [one.graph for one in body.modules() if isinstance(one, fx.GraphModule)]
+        return any(str(node.target) in _CONTROL for graph in graphs for node in graph.nodes)
+
+    for one in [one for one in gm.modules() if isinstance(one, fx.GraphModule)]:
+        inline(one, is_untraceable)
 
 
 def _relaid(gm: fx.GraphModule, for_gpu: bool) -> None:

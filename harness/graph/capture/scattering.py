@@ -200,10 +200,11 @@ def scatter_reduce(
         return total
     ones = torch.ones(index.shape, dtype=torch.int32, device=x.device)
     count = torch.full(x.shape, int(include_self), dtype=torch.int32, device=x.device)
-    count = _aten.scatter_add(count, dim, index, ones).clamp(min=1)
+    count = _aten.scatter_add(count, dim, index, ones)
     if x.is_floating_point():
-        return (total / count).to(x.dtype)
-    return torch.div(total, count, rounding_mode="floor").to(x.dtype)
+        return (total / count.clamp(min=1)).to(x.dtype)
+    count = count.to(x.dtype)  # eager mode counts in that type: 128 of int8 are -128, 256 are none
+    return torch.div(total, torch.where(count == 0, 1, count), rounding_mode="floor").to(x.dtype)
 
 
 def _extreme(

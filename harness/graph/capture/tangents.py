@@ -32,7 +32,7 @@ from harness.errors import HarnessError
 from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.sizes import overlap
-from harness.graph.users_gradients import USERS, is_a_users, unfolded
+from harness.graph.users_gradients import CHECKPOINT, USERS, inline, is_a_users
 from harness.ir.reach import reached
 
 _aten = torch.ops.aten
@@ -96,7 +96,8 @@ class Called:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
         whole = fx.Graph()
-        whole.output(unfolded(self.gm, whole, {}))
+        whole.output(whole.graph_copy(self.gm.graph, {}))
+        inline(fx.GraphModule(self.gm, whole), lambda call, _: call.target is CHECKPOINT)
         return note_gradients(joint, kept, whole if any(map(is_a_users, calls)) else None)
 
     def note_changed(self, graph: fx.GraphModule) -> None:

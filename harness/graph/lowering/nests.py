@@ -121,19 +121,18 @@ class NestMaker:
             place[dim] = part.size - 1 - along if part.backward else along - part.start
             mask = None
             if not part.whole:
-                mask = self._between(along, part.start, part.start + part.shape[dim])
+                mask = self._between(along, part.start, part.start + part.shape[dim], part.size)
             index = flat_index(buffer.stride, tuple(place))
             stores.append(Store(buffer.name, index, part.value, mask=mask))
         self._add(axes, (Axis(along, scanned.size),), stores, origins)
 
-    def _between(self, along: sympy.Symbol, start: int, end: sympy.Expr) -> Value:
-        """Whether ``start <= along < end``."""
+    def _between(self, along: sympy.Symbol, start: int, end: sympy.Expr, size: sympy.Expr) -> Value:
+        """Whether ``start <= along < end``, in a row of ``size``."""
         scalar = self.context.scalar
-        here = scalar.index(along, DType.I32)
-        below = scalar.compare(Op.LT, here, scalar.index(end, DType.I32))
-        if start == 0:
-            return below
-        return scalar.both(scalar.compare(Op.GE, here, start), below)
+        kind = DType.I32 if size.is_Integer and size < 2**31 else DType.I64
+        here = scalar.index(along, kind)
+        below = scalar.compare(Op.LT, here, scalar.index(end, kind))
+        return below if start == 0 else scalar.both(scalar.compare(Op.GE, here, start), below)
 
     def place(self, buffer: Buffer, result: Scattered) -> sympy.Expr:
         """The offset in ``buffer`` of a scattered point."""

@@ -214,7 +214,7 @@ def pick(call: Call, scanned: Scanned) -> Scanned | Reduced:
 def limited(graph: Graph, names: list[str], scanned: Scanned, builder: ir.Builder) -> Scanned:
     """``scanned``, called ``names``, whose sorts go as far as somebody picks from them."""
     users = [node for node in graph.nodes if not set(names).isdisjoint(node.refs())]
-    ends = [n.args[3] if n.op == "aten.slice_copy.Tensor" else None for n in users]
+    ends = [n.argument(3, "end") if n.op == "aten.slice_copy.Tensor" else None for n in users]
     known = [end for end in ends if isinstance(end, int) and end >= 0]
     if not known or len(known) < len(ends):
         return scanned
