@@ -165,11 +165,9 @@ def iteration_space(
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
     ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
     parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
-    if group.raxes:
-        parts.append(("r0_", reduced))
+    parts += [("r0_", reduced)] * bool(group.raxes)
     tiles = [_tile(prefix, chain) for prefix, chain in parts]
-    along = frozenset(s.var for s in reduced)
-    across = frozenset(s.var for s in parallel)
+    along, across = ({s.var for s in part} for part in (reduced, parallel))
     full = [a for a in accesses if a.index.free_symbols & along]
     sizes = [a.itemsize for a in full]
     return Space(

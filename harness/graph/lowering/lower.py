@@ -350,7 +350,7 @@ class Lowering:
         reads = {load.buffer: self.buffers[load.buffer] for load in found.loads}
         read = sum(min(size_hint(b.extent), own) * b.dtype.itemsize for b in reads.values())
         given = all(b.role is Role.INPUT for b in reads.values())
-        if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
+        if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduced(reads):
             demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
         return cost.worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
@@ -370,10 +370,9 @@ class Lowering:
         buffer = self._new_buffer(name, kind)
         pieces, dim = [tensor], 0
         if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
-            found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
-            read = {x.buffer for x in cost.profile(tensor.value).loads}
-            if found and not self.maker.reduces(read):
-                pieces, dim = found
+            rows = self.maker.reduced({x.buffer for x in cost.profile(tensor.value).loads})
+            node, scalar = self.graph.node(name), self.context.scalar
+            pieces, dim = at_once(node, self.tensors, kind, scalar, rows) or (pieces, dim)
         self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
 
