@@ -427,17 +427,13 @@ class Lowering:
         for which there is no such order (or that read their own input elsewhere)."""
         made = {m.input: self.in_place.get(root) or self.tensors[root] for m, root in pending}
         reads = {n: {load.buffer for load in self._read_by(v)} - {n} for n, v in made.items()}
-        stuck = [
-            pair
-            for pair in pending
-            if self._reads_elsewhere(self.buffers[pair[0].input], made[pair[0].input])
-        ]
-        rest = [pair for pair in pending if pair not in stuck]
+        elsewhere = {n for n, v in made.items() if self._reads_elsewhere(self.buffers[n], v)}
+        stuck = [pair for pair in pending if pair[0].input in elsewhere]
+        rest = [pair for pair in pending if pair[0].input not in elsewhere]
         ordered: list[tuple[Mutation, str]] = []
         while rest:
-            free = [
-                pair for pair in rest if not any(pair[0].input in reads[m.input] for m, _ in rest)
-            ]
+            awaited = set().union(*(reads[mutation.input] for mutation, _ in rest))
+            free = [pair for pair in rest if pair[0].input not in awaited]
             if not free:
                 stuck.append(rest.pop())
             ordered.extend(free)
