@@ -312,13 +312,15 @@ def is_persistent(
     passes: int = 2,
     again: bool = False,
     stored: bool = False,
+    alone: int = 0,
 ) -> bool:
     """Whether the whole reduced range is held in one block.
 
     ``full_loads`` counts the loads whose values span the reduced range, ``widths`` is the
     ratio of the widest to the narrowest element accessed along it, ``passes`` how often a
     loop would run, ``again`` prefers a block where it reads a tensor again, ``stored`` says that
-    one of many programs stores so too.
+    one of many programs stores so too. ``alone``: registers of what a point loads before the last
+    reduction, where no multiprocessor has two rows, which are held up to twice the length.
     """
     if not rnumel.is_Integer:
         return False
@@ -330,7 +332,7 @@ def is_persistent(
     if hint in (Hint.INNER, Hint.DEFAULT):
         block = 1 << (size - 1).bit_length()
         room = target.registers_per_multiprocessor // PERSISTENT_REGISTERS
-        fits = block * max(1, full_loads) <= room
-        most = PERSISTENT_AGAIN if passes > 1 and again else PERSISTENT_INNER
-        return size <= most and (fits or size <= 1024)
+        fits, held = block * max(1, full_loads) <= room, 0 < block * alone <= room
+        most = PERSISTENT_AGAIN << held if passes > 1 and again else PERSISTENT_INNER
+        return size <= most and (fits or held or size <= 1024)
     return size <= (PERSISTENT_STORED if stored and passes == 1 else PERSISTENT_OUTER)

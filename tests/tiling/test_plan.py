@@ -20,6 +20,7 @@ from tests.codegen.kernels import groups, loads
 
 X0, X1, X2 = sympy.symbols("p0 p1 p2")
 R0 = sympy.Symbol("q0")
+NAMES = {"f16": "float16", "f32": "float32"}
 
 
 def splits(*lengths: int) -> list[Split]:
@@ -108,6 +109,31 @@ def test_long_or_register_hungry_rows_are_looped() -> None:
     assert is_persistent(Hint.MIXED, sympy.Integer(384), 3, H100, passes=2)
     assert not is_persistent(Hint.MIXED, sympy.Integer(384), 3, H100, passes=1)
     assert not is_persistent(Hint.MIXED, sympy.Integer(768), 3, H100, passes=2)
+
+
+def test_rows_that_have_a_multiprocessor_alone_are_held_as_far_as_registers_go() -> None:
+    """25,088 elements of two tensors of 16 bits, or one of 32: half of 64 registers a thread."""
+
+    def category(rows: int, tensors: int, dtype: str) -> Category:
+        given = "".join(f'    x{n}: "{dtype}[{rows}, 25088]",\n' for n in range(tensors))
+        lines, last = "", "x0"
+        for n in range(1, tensors):
+            add = f"aten.add.Tensor({last}, x{n})"
+            lines, last = f'{lines}    a{n}: "{dtype}[{rows}, 25088]" = {add}\n', f"a{n}"
+        text = f"""# harness graph 1
+def g(
+{given}):
+{lines}    s: "f32[{rows}, 1]" = aten.sum.dim_IntList({last}, [1], True, dtype=torch.float32)
+    y: "f32[{rows}, 25088]" = aten.mul.Tensor({last}, s)
+    r: "{dtype}[{rows}, 25088]" = aten._to_copy.default(y, dtype=torch.{NAMES[dtype]})
+    return (r,)
+"""
+        return planned(loads(text)).category
+
+    assert category(64, 2, "f16") is Category.PERSISTENT
+    assert category(64, 1, "f32") is Category.PERSISTENT
+    assert category(64, 3, "f16") is category(64, 2, "f32") is Category.REDUCTION
+    assert category(500, 2, "f16") is category(500, 1, "f32") is Category.REDUCTION
 
 
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
