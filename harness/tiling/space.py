@@ -150,12 +150,14 @@ def iteration_space(
         return merged(simple(expr).xreplace(zeros)) if zeros else simple(expr)
 
     accesses = _accesses(program, group, simplify)
-    hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
+    hint, beside = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else (None, [])
     cuts: tuple[int, ...] = (len(lowest),) if strips else ()
     shared = crossing = cuts[:0]
     if hint is None:
         cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
         cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
+    elif hint in (Hint.INNER, Hint.MIXED) and not strips:
+        parallel = beside
     elif hint is Hint.OUTER and not strips:
         if _may_cross(group, stores):
             every = {s.var for s in (*parallel, *reduced)}  # other elements at all points

@@ -219,15 +219,25 @@ def test_the_direction_with_more_contiguous_bytes_wins() -> None:
     parallel, reduced = splits(64), [Split(R0, sympy.S.One, sympy.Integer(100))]
     inner, outer = Access(R0 + 100 * X0, 4, False), Access(X0 + 64 * R0, 2, False)
     less = Access(X0 + 64 * R0, 1, False)
-    assert reduction_hint(parallel, reduced, [inner, less]) is Hint.MIXED
+    assert reduction_hint(parallel, reduced, [inner, less])[0] is Hint.MIXED
     others = [Access(R0 + 100 * X0 + 6400 * n, 4, False) for n in range(5)]
-    assert reduction_hint(parallel, reduced, [*others, outer]) is Hint.INNER
-    assert reduction_hint(parallel, reduced, [*others[:3], outer]) is Hint.MIXED
+    assert reduction_hint(parallel, reduced, [*others, outer])[0] is Hint.INNER
+    assert reduction_hint(parallel, reduced, [*others[:3], outer])[0] is Hint.MIXED
     wide = Access(R0 + 100 * X0, 8, False)
-    assert reduction_hint(parallel, reduced, [wide, inner, less]) is Hint.INNER
-    assert reduction_hint(parallel, reduced, [inner, outer]) is Hint.MIXED
-    assert reduction_hint(parallel, reduced, [outer]) is Hint.OUTER
-    assert reduction_hint(parallel, reduced, [Access(X0, 4, False)]) is Hint.DEFAULT
+    assert reduction_hint(parallel, reduced, [wide, inner, less])[0] is Hint.INNER
+    assert reduction_hint(parallel, reduced, [inner, outer])[0] is Hint.MIXED
+    assert reduction_hint(parallel, reduced, [outer])[0] is Hint.OUTER
+    assert reduction_hint(parallel, reduced, [Access(X0, 4, False)])[0] is Hint.DEFAULT
+
+
+def test_rows_of_a_block_lie_side_by_side_in_what_is_read_across() -> None:
+    """Of a bias whose heads are innermost; not where rows are read whole."""
+    parallel, reduced = splits(128, 8, 32), [Split(R0, sympy.S.One, sympy.Integer(384))]
+    rows = Access(R0 + 384 * X0 + 384 * 128 * X1, 2, False)
+    heads = Access(X1 + 8 * R0 + 8 * 384 * X0, 4, False)
+    hint, beside = reduction_hint(parallel, reduced, [rows, heads])
+    assert hint is Hint.MIXED and [split.var for split in beside] == [X1, X0, X2]
+    assert reduction_hint(parallel, reduced, [rows])[1] == parallel
 
 
 def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:
