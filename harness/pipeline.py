@@ -108,8 +108,7 @@ def _copied(graph: Graph, launches: Sequence[Launch], state: _State) -> dict[str
         return {}
     found = [turned(launch.plan, state.target.multiprocessors) for launch in launches]
     wanted = {name: dim for one in found for name, dim in one.items()}
-    kept = {name for m in graph.mutations for name in (m.input, m.value)}
-    kept |= state.decisions.turned.keys()
+    kept = {n for m in graph.mutations for n in (m.input, m.value)} | state.decisions.turned.keys()
     for launch, own in zip(launches, found, strict=True):
         kept |= {load.buffer for load in loads(launch.plan.stores)} - own.keys()
     return {name: dim for name, dim in sorted(wanted.items()) if name not in kept}
@@ -118,21 +117,15 @@ def _copied(graph: Graph, launches: Sequence[Launch], state: _State) -> dict[str
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:
     """``twin`` as the result of ``graph``: the origins of kernels are its own nodes."""
     assert twin.schedule is not None, "only complete regions are reused"
-    pairs = zip(twin.graph.nodes, graph.nodes, strict=True)
-    own = {theirs.name: ours.name for theirs, ours in pairs}
+    own = {old.name: new.name for old, new in zip(twin.graph.nodes, graph.nodes, strict=True)}
     groups = {
         group.name: dataclasses.replace(group, origins=tuple(own[name] for name in group.origins))
         for group in twin.schedule.groups
     }
-    return dataclasses.replace(
-        twin,
-        region=region,
-        graph=graph,
-        schedule=dataclasses.replace(twin.schedule, groups=tuple(groups.values())),
-        launches=tuple(
-            dataclasses.replace(launch, group=groups[launch.group.name]) for launch in twin.launches
-        ),
-    )
+    schedule = dataclasses.replace(twin.schedule, groups=tuple(groups.values()))
+    renamed = (dataclasses.replace(one, group=groups[one.group.name]) for one in twin.launches)
+    made = dataclasses.replace(twin, region=region, graph=graph, schedule=schedule)
+    return dataclasses.replace(made, launches=tuple(renamed))
 
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
@@ -144,9 +137,8 @@ def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
         return state.made(region, graph, program)
     made = [_compile_kernel(graph, planned.program, group, state) for group in planned.groups]
     launches = tuple(launch for launch in made if launch is not None)
-    return dataclasses.replace(
-        state.made(region, graph, planned.program), schedule=planned, launches=launches
-    )
+    own = state.made(region, graph, planned.program)
+    return dataclasses.replace(own, schedule=planned, launches=launches)
 
 
 def _compile_kernel(

@@ -80,25 +80,24 @@ NO_X_LOOPED = 2048
 class Facts:
     """A kernel as the heuristics see it.
 
-    ``sizes`` are pairs (tile prefix, numel) in the order y, x, r0_ (only those the
-    kernel has); those of the tiles in ``unknown`` are estimates, known at a launch. ``loads`` and
-    ``reductions`` count distinct ones; ``bytes`` counts every element that a launch touches once.
+    ``sizes`` are pairs (tile prefix, numel) in the order y, x, r0_ (only those the kernel has);
+    those of the tiles in ``unknown`` are estimates, known at a launch. ``loads`` and ``reductions``
+    count distinct ones; ``bytes`` counts every element that a launch touches once.
     ``min_elements_per_thread`` comes from fp8 conversions. ``fixed_blocks`` are block sizes fixed
     by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
     ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
     an online softmax folds at once (``tiling.softmax.side_by_side``), ``strided`` the loads of a
     pointwise kernel, a scan or sums of columns in two directions that skip elements from one point
-    to the next, ``aligned`` whether
-    loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
-    kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
-    much that only programs with points of some piece compute (``tiling.passes.pieces``),
-    ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
-    work (``tiling.choose.shared_boundary``), ``looked_up`` whether it loads at computed places,
-    ``longest`` the longest row that a kernel for rows of unknown length holds in a block,
-    ``chunked`` the numbers of each column that programs who share columns tell each other (0: they
-    do not), ``width`` the bytes of the widest number that is reduced (2 of a matrix product of 16
-    bits, 8 of sums that 32 bits may not hold), ``run`` the elements that lie in one piece of rows
-    in several, which programs may share.
+    to the next, ``aligned`` whether loops get at whole vectors of rows that do not begin or end
+    there, ``ahead`` the bytes that a kernel of mixed order loads at each point of the rows that it
+    walks, ``pieces`` whether there is much that only programs with points of some piece compute
+    (``tiling.passes.pieces``), ``full`` whether a loop stores at every reduced point, ``shared``
+    whether the points of y share work (``tiling.choose.shared_boundary``), ``looked_up`` whether it
+    loads at computed places, ``longest`` the longest row that a kernel for rows of unknown length
+    holds in a block, ``chunked`` the numbers of each column that programs who share columns tell
+    each other (0: they do not), ``width`` the bytes of the widest number that is reduced (2 of a
+    matrix product of 16 bits, 8 of sums that 32 bits may not hold), ``run`` the elements that lie
+    in one piece of rows in several, which programs may share.
     """
 
     family: Family

@@ -26,8 +26,6 @@ MAX_RSPLIT = 64
 LEAST_SCAN_BLOCK = 256
 """Smallest reduction block of a split scan: every block costs its successors a look back."""
 _SPILL_LIMIT = 16
-_SPILL_LIMIT_WIDE = 32
-"""The same where a wave has 64 lanes."""
 VECTOR = 8
 """Elements of 16 bits in a vector of 16 bytes, the widest that a thread loads."""
 MAX_TENSOR_ELEMENTS = 1 << 20
@@ -114,7 +112,7 @@ def largest_side(numel: int) -> int:
 
 def spill_limit(target: Target) -> int:
     """Registers that a candidate may spill before it is passed over (if another one does not)."""
-    return _SPILL_LIMIT_WIDE if target.warp_size > 32 else _SPILL_LIMIT
+    return _SPILL_LIMIT * target.warp_size // 32
 
 
 def _holds_all(facts: Facts, prefix: str) -> bool:

@@ -23,6 +23,7 @@ from harness.ir.nodes import (
     Builder,
     IndexValue,
     Load,
+    Masked,
     ReduceKind,
     Sort,
     Store,
@@ -177,10 +178,22 @@ def _persistent(
     several = rows >= SOME_ROWS if space.narrow else rows >= 2
     looped = several and (whole if space.narrow else odd) and not sums_beside_maxima(group)
     again = space.held <= choose.ALONE if rows < 1 else space.held == 1 and not looped
-    facts = space.widths, passes(group), again, stored
+    alone = cdiv(_loaded(group), 1 + space.narrow) if rows < 1 and rnumel == group.rnumel else 0
+    facts = space.widths, passes(group), again, stored, alone
     found = choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
     many = hint is Hint.INNER and rows >= SOME_ROWS and rnumel.is_Integer
     return found and not (many and rnumel * _moved_within(group) >= choose.MOVED)
+
+
+def _loaded(group: FusedGroup) -> int:
+    """How many numbers a point of a row loads before the last reduction; 0 where some are pieces,
+    which loops have branches for."""
+    loops = (s.nests for s in group.segments if any(reductions(n.stores) for n in s.nests))
+    every = [v for nests in loops for nest in nests for v in values(nest.stores)]
+    found = {(v.buffer, v.index) for v in every if isinstance(v, Load)}
+    own, along = {s.buffer for n in group.nests for s in n.stores}, {a.var for a in group.raxes}
+    count = sum(b not in own and not along.isdisjoint(i.free_symbols) for b, i in found)
+    return 0 if any(isinstance(v, Masked) for v in every) else count
 
 
 def _moved_within(group: FusedGroup) -> int:
@@ -307,11 +320,9 @@ def _extents(
     longer = (d for d in places if not any(known.is_less(d, count) for count in counts))
     ends += [(True, *known.bounds(dividend)) for dividend in sorted(longer, key=str)]
     far = ((s, e) for s, low, high in ends for e in (low if low is None else -low, high))
-    sure = [
-        sympy.Integer(INT32_LIMIT) if e is None else e for s, e in far if e is not None or not s
-    ]
-    chunked = [group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)
-    return [*counts, *sure, *chunked]
+    limit = sympy.Integer(INT32_LIMIT)
+    sure = [limit if e is None else e for s, e in far if e is not None or not s]
+    return [*counts, *sure, *[group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)]
 
 
 def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:

@@ -285,22 +285,20 @@ def _aligned(size: sympy.Expr) -> int:
 
 def reduction_hint(
     parallel: Sequence[Split], reduced: Sequence[Split], accesses: Sequence[Access]
-) -> Hint:
-    """Along which tile most bytes are contiguous, or that both have many. Accesses that do
-    not run along the reduction do not vote."""
-    everything = (*parallel, *reduced)
-    along_r = frozenset(s.var for s in reduced)
-    weights = Counter[bool]()  # by whether it is along the reduction
-    for access in (a for a in accesses if a.index.free_symbols & along_r):
-        if (unit := unit_stride(access, everything)) is not None:
-            points = touched_points(access.index, everything)
-            weights[unit in along_r] += access.itemsize * points
-    inner, outer = weights[True], weights[False]
-    if inner == outer == 0:
-        return Hint.DEFAULT
-    if MIXED * inner >= outer and 2 * MIXED * outer >= inner:
-        return Hint.MIXED
-    return Hint.INNER if inner >= outer else Hint.OUTER
+) -> tuple[Hint, list[Split]]:
+    """Along which tile most bytes are contiguous, or that both have many. Accesses that do not run
+    along the reduction do not vote. And the loops over rows, so that those of a block lie side by
+    side where most is read across: of a bias with 8 heads innermost each sector is read once."""
+    found, along = Counter[sympy.Symbol](), {split.var for split in reduced}
+    for access in (a for a in accesses if a.index.free_symbols & along):
+        if (unit := unit_stride(access, (*parallel, *reduced))) is not None:
+            found[unit] += access.itemsize * touched_points(access.index, (*parallel, *reduced))
+    beside = sorted(parallel, key=lambda split: -found[split.var])
+    inner = sum(found[symbol] for symbol in along)
+    outer = found.total() - inner
+    mixed = MIXED * inner >= outer and 2 * MIXED * outer >= inner
+    most = Hint.MIXED if mixed else Hint.INNER if inner >= outer else Hint.OUTER
+    return (most if inner or outer else Hint.DEFAULT), beside
 
 
 def is_persistent(
@@ -312,13 +310,15 @@ def is_persistent(
     passes: int = 2,
     again: bool = False,
     stored: bool = False,
+    alone: int = 0,
 ) -> bool:
     """Whether the whole reduced range is held in one block.
 
     ``full_loads`` counts the loads whose values span the reduced range, ``widths`` is the
     ratio of the widest to the narrowest element accessed along it, ``passes`` how often a
     loop would run, ``again`` prefers a block where it reads a tensor again, ``stored`` says that
-    one of many programs stores so too.
+    one of many programs stores so too. ``alone``: registers of what a point loads before the last
+    reduction, where no multiprocessor has two rows, which are held up to twice the length.
     """
     if not rnumel.is_Integer:
         return False
@@ -330,7 +330,7 @@ def is_persistent(
     if hint in (Hint.INNER, Hint.DEFAULT):
         block = 1 << (size - 1).bit_length()
         room = target.registers_per_multiprocessor // PERSISTENT_REGISTERS
-        fits = block * max(1, full_loads) <= room
-        most = PERSISTENT_AGAIN if passes > 1 and again else PERSISTENT_INNER
-        return size <= most and (fits or size <= 1024)
+        fits, held = block * max(1, full_loads) <= room, 0 < block * alone <= room
+        most = PERSISTENT_AGAIN << held if passes > 1 and again else PERSISTENT_INNER
+        return size <= most and (fits or held or size <= 1024)
     return size <= (PERSISTENT_STORED if stored and passes == 1 else PERSISTENT_OUTER)

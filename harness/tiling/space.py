@@ -147,12 +147,14 @@ def iteration_space(
         return merged(simple(expr).xreplace(zeros)) if zeros else simple(expr)
 
     accesses = _accesses(program, group, simplify)
-    hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
+    hint, beside = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else (None, [])
     cuts: tuple[int, ...] = (len(lowest),) if strips else ()
     shared = crossing = cuts[:0]
     if hint is None:
         cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
         cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
+    elif hint in (Hint.INNER, Hint.MIXED) and not strips:
+        parallel = beside
     elif hint is Hint.OUTER and not strips:
         if _may_cross(group, stores):
             every = {s.var for s in (*parallel, *reduced)}  # other elements at all points
@@ -162,11 +164,9 @@ def iteration_space(
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
     ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
     parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
-    if group.raxes:
-        parts.append(("r0_", reduced))
+    parts += [("r0_", reduced)] * bool(group.raxes)
     tiles = [_tile(prefix, chain) for prefix, chain in parts]
-    along = frozenset(s.var for s in reduced)
-    across = frozenset(s.var for s in parallel)
+    along, across = ({s.var for s in part} for part in (reduced, parallel))
     full = [a for a in accesses if a.index.free_symbols & along]
     sizes = [a.itemsize for a in full]
     return Space(

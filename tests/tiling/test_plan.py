@@ -20,6 +20,7 @@ from tests.codegen.kernels import groups, loads
 
 X0, X1, X2 = sympy.symbols("p0 p1 p2")
 R0 = sympy.Symbol("q0")
+NAMES = {"f16": "float16", "f32": "float32"}
 
 
 def splits(*lengths: int) -> list[Split]:
@@ -110,6 +111,31 @@ def test_long_or_register_hungry_rows_are_looped() -> None:
     assert not is_persistent(Hint.MIXED, sympy.Integer(768), 3, H100, passes=2)
 
 
+def test_rows_that_have_a_multiprocessor_alone_are_held_as_far_as_registers_go() -> None:
+    """25,088 elements of two tensors of 16 bits, or one of 32: half of 64 registers a thread."""
+
+    def category(rows: int, tensors: int, dtype: str) -> Category:
+        given = "".join(f'    x{n}: "{dtype}[{rows}, 25088]",\n' for n in range(tensors))
+        lines, last = "", "x0"
+        for n in range(1, tensors):
+            add = f"aten.add.Tensor({last}, x{n})"
+            lines, last = f'{lines}    a{n}: "{dtype}[{rows}, 25088]" = {add}\n', f"a{n}"
+        text = f"""# harness graph 1
+def g(
+{given}):
+{lines}    s: "f32[{rows}, 1]" = aten.sum.dim_IntList({last}, [1], True, dtype=torch.float32)
+    y: "f32[{rows}, 25088]" = aten.mul.Tensor({last}, s)
+    r: "{dtype}[{rows}, 25088]" = aten._to_copy.default(y, dtype=torch.{NAMES[dtype]})
+    return (r,)
+"""
+        return planned(loads(text)).category
+
+    assert category(64, 2, "f16") is Category.PERSISTENT
+    assert category(64, 1, "f32") is Category.PERSISTENT
+    assert category(64, 3, "f16") is category(64, 2, "f32") is Category.REDUCTION
+    assert category(500, 2, "f16") is category(500, 1, "f32") is Category.REDUCTION
+
+
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     two = splits(64, 64)
     write = Access(X0 + 64 * X1, 4, True)
@@ -193,15 +219,25 @@ def test_the_direction_with_more_contiguous_bytes_wins() -> None:
     parallel, reduced = splits(64), [Split(R0, sympy.S.One, sympy.Integer(100))]
     inner, outer = Access(R0 + 100 * X0, 4, False), Access(X0 + 64 * R0, 2, False)
     less = Access(X0 + 64 * R0, 1, False)
-    assert reduction_hint(parallel, reduced, [inner, less]) is Hint.MIXED
+    assert reduction_hint(parallel, reduced, [inner, less])[0] is Hint.MIXED
     others = [Access(R0 + 100 * X0 + 6400 * n, 4, False) for n in range(5)]
-    assert reduction_hint(parallel, reduced, [*others, outer]) is Hint.INNER
-    assert reduction_hint(parallel, reduced, [*others[:3], outer]) is Hint.MIXED
+    assert reduction_hint(parallel, reduced, [*others, outer])[0] is Hint.INNER
+    assert reduction_hint(parallel, reduced, [*others[:3], outer])[0] is Hint.MIXED
     wide = Access(R0 + 100 * X0, 8, False)
-    assert reduction_hint(parallel, reduced, [wide, inner, less]) is Hint.INNER
-    assert reduction_hint(parallel, reduced, [inner, outer]) is Hint.MIXED
-    assert reduction_hint(parallel, reduced, [outer]) is Hint.OUTER
-    assert reduction_hint(parallel, reduced, [Access(X0, 4, False)]) is Hint.DEFAULT
+    assert reduction_hint(parallel, reduced, [wide, inner, less])[0] is Hint.INNER
+    assert reduction_hint(parallel, reduced, [inner, outer])[0] is Hint.MIXED
+    assert reduction_hint(parallel, reduced, [outer])[0] is Hint.OUTER
+    assert reduction_hint(parallel, reduced, [Access(X0, 4, False)])[0] is Hint.DEFAULT
+
+
+def test_rows_of_a_block_lie_side_by_side_in_what_is_read_across() -> None:
+    """Of a bias whose heads are innermost; not where rows are read whole."""
+    parallel, reduced = splits(128, 8, 32), [Split(R0, sympy.S.One, sympy.Integer(384))]
+    rows = Access(R0 + 384 * X0 + 384 * 128 * X1, 2, False)
+    heads = Access(X1 + 8 * R0 + 8 * 384 * X0, 4, False)
+    hint, beside = reduction_hint(parallel, reduced, [rows, heads])
+    assert hint is Hint.MIXED and [split.var for split in beside] == [X1, X0, X2]
+    assert reduction_hint(parallel, reduced, [rows])[1] == parallel
 
 
 def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:

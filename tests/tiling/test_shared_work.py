@@ -85,3 +85,15 @@ def test_pixels_of_several_images_found_at_computed_places_are_rows(
     assert tiles == (["y", "x"] if rows else ["x"])
     assert best.num_warps == 1 and best.block("XBLOCK") == 256
     assert not rows or best.block("YBLOCK") == 2
+
+
+def test_a_block_has_rows_of_all_heads_whose_bias_lies_side_by_side(devices: Devices) -> None:
+    def weights(scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return (scores + bias.permute(2, 0, 1)).softmax(-1)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    inputs = [torch.randn(8, 24, 40), torch.randn(24, 40, 8)]
+    assert differences(weights, inputs, compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    lowest, *_ = kernel.source.plan.tiles[0].entries
+    assert int(lowest.length) == 8

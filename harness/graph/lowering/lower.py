@@ -350,7 +350,7 @@ class Lowering:
         reads = {load.buffer: self.buffers[load.buffer] for load in found.loads}
         read = sum(min(size_hint(b.extent), own) * b.dtype.itemsize for b in reads.values())
         given = all(b.role is Role.INPUT for b in reads.values())
-        if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
+        if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduced(reads):
             demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
         return cost.worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
@@ -370,10 +370,9 @@ class Lowering:
         buffer = self._new_buffer(name, kind)
         pieces, dim = [tensor], 0
         if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
-            found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
-            read = {x.buffer for x in cost.profile(tensor.value).loads}
-            if found and not self.maker.reduces(read):
-                pieces, dim = found
+            rows = self.maker.reduced({x.buffer for x in cost.profile(tensor.value).loads})
+            node, scalar = self.graph.node(name), self.context.scalar
+            pieces, dim = at_once(node, self.tensors, kind, scalar, rows) or (pieces, dim)
         self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
 
@@ -428,17 +427,13 @@ class Lowering:
         for which there is no such order (or that read their own input elsewhere)."""
         made = {m.input: self.in_place.get(root) or self.tensors[root] for m, root in pending}
         reads = {n: {load.buffer for load in self._read_by(v)} - {n} for n, v in made.items()}
-        stuck = [
-            pair
-            for pair in pending
-            if self._reads_elsewhere(self.buffers[pair[0].input], made[pair[0].input])
-        ]
-        rest = [pair for pair in pending if pair not in stuck]
+        elsewhere = {n for n, v in made.items() if self._reads_elsewhere(self.buffers[n], v)}
+        stuck = [pair for pair in pending if pair[0].input in elsewhere]
+        rest = [pair for pair in pending if pair[0].input not in elsewhere]
         ordered: list[tuple[Mutation, str]] = []
         while rest:
-            free = [
-                pair for pair in rest if not any(pair[0].input in reads[m.input] for m, _ in rest)
-            ]
+            awaited = set().union(*(reads[mutation.input] for mutation, _ in rest))
+            free = [pair for pair in rest if pair[0].input not in awaited]
             if not free:
                 stuck.append(rest.pop())
             ordered.extend(free)

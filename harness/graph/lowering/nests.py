@@ -25,7 +25,7 @@ from harness.graph.model import TensorType
 from harness.graph.sizes import contiguous_strides, overlap
 from harness.ir.affine import size_hint
 from harness.ir.index import axis_symbol, flat_index
-from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written
+from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written, points
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Role
 
@@ -152,10 +152,11 @@ class NestMaker:
         store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
         self._add(tuple(starmap(Axis, ranges_of(result.points).items())), (), [store], origins)
 
-    def reduces(self, buffers: Collection[str]) -> bool:
-        """Whether one of ``buffers`` holds what was reduced: a kernel that does so can go on."""
-        found: set[str] = set()
+    def reduced(self, buffers: Collection[str]) -> set[int]:
+        """Of how many points what ``buffers`` hold was reduced, if it was: kernels can go on."""
+        found: dict[str, set[int]] = {}
         for nest in self.nests:
-            if nest.raxes or not found.isdisjoint(buffers_read(nest)):
-                found.update(buffers_written(nest))
-        return not found.isdisjoint(buffers)
+            behind = set().union(*(found.get(name, ()) for name in buffers_read(nest)))
+            own = [size_hint(points((*nest.axes, *nest.raxes)))] * bool(nest.raxes)
+            found.update(dict.fromkeys(buffers_written(nest), behind.union(own)))
+        return set().union(*(found.get(name, ()) for name in buffers))

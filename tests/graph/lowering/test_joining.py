@@ -113,6 +113,20 @@ def test_pieces_that_compute_much_of_the_same_loads_are_stored_by_one_nest(
     assert len(nest_of(program, "whole").stores) == stores
 
 
+@pytest.mark.parametrize(("whole", "stores"), [(False, 2), (True, 1)])
+def test_pieces_that_go_on_from_their_rows_are_stored_by_what_reduces_them(
+    whole: bool, stores: int
+) -> None:
+    """Not if what is reduced is as large as all of them together."""
+    b = GraphBuilder()
+    x, y = b.input("x", (4, 32, 16)), b.input("y", (4, 32, 16))
+    rows = b.call("aten.cat.default", (x, y), 1) if whole else x
+    total = b.call("aten.sum.dim_IntList", rows, (1,), True)
+    parts = (b.call("aten.mul.Tensor", x, total), b.call("aten.sub.Tensor", total, y))
+    program = check(b.graph(b.call("aten.cat.default", parts, 1, name="joined")))
+    assert len(nest_of(program, "joined").stores) == stores
+
+
 @pytest.mark.parametrize(("dim", "masked"), [(1, True), (2, False)])
 def test_what_is_put_into_one_place_is_read_for_it_alone(dim: int, masked: bool) -> None:
     """Not in the last dimension, whose lanes load vectors."""
