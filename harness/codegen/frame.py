@@ -93,7 +93,7 @@ class Frame:
 def build_frame(plan: KernelPlan) -> Frame:
     """The frame of ``plan``."""
     pinned = dict(plan.facts.fixed_blocks)
-    every = plan.facts.chunked
+    every = plan.facts.chunked and not plan.facts.alone
     scalar = {t for t in plan.tiles if not t.is_reduction and pinned.get(block_name(t.prefix)) == 1}
     vector = tuple(t.prefix for t in plan.tiles if every or t not in scalar)
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))

@@ -27,8 +27,9 @@ FEW_ROWS = 64
 _RESULTS = {ReduceKind.WELFORD: 2, ReduceKind.SOFTMAX: 2} | dict.fromkeys(
     (ReduceKind.SUM, ReduceKind.PROD, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY), 1
 )
-"""Numbers that the programs of a row exchange, by kind. Those missing (where the largest element
-is) are not shared."""
+"""Numbers that the programs of a row exchange, by kind; of columns, whose words nothing is added
+to, they have 64 bits, and places of the largest elements are among them."""
+_PLACES = dict.fromkeys((ReduceKind.ARGMAX, ReduceKind.ARGMIN), 2)
 
 
 def shared_rows(
@@ -44,6 +45,8 @@ def shared_rows(
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
     few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors
     columns = once and "r0_" in facts.unknown and (few or facts.hint is Hint.OUTER)
+    alone = facts.hint is Hint.INNER and facts.unknown == ("x",) and len(tiles[-1].entries) == 1
+    columns |= once and alone and ("XBLOCK", 1) in facts.pinned  # of any length they join combos
     again = facts.again > LEAST_AGAIN and reach(facts) > MAX_REDUCTION_BLOCK
     # Of channels of images and the like no row lies in one piece.
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
@@ -56,13 +59,17 @@ def shared_rows(
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
     found = components(stores)
-    if not found or any(not _is_exchanged(r) for r in reductions(stores)):
+    counted = alone and any(group[0].kind is ReduceKind.WELFORD for group in found.values())
+    if not found or counted or any(not _is_exchanged(r, columns) for r in reductions(stores)):
         return None
-    words = sum(_RESULTS[group[0].kind] for group in found.values())
+    words = sum((_RESULTS | _PLACES)[group[0].kind] for group in found.values())
     return SharedRows(words if columns else 2 * words, columns)
 
 
-def _is_exchanged(reduce: Reduce) -> bool:
-    """Whether results are exchanged as words of 32 bits."""
+def _is_exchanged(reduce: Reduce, columns: bool) -> bool:
+    """Whether results are exchanged as words of 32 bits, or of 64 those of ``columns``."""
+    dtypes = (reduce.dtype, *(v.dtype for v in reduce.args))
+    if columns and all(dtype.itemsize >= 4 or not dtype.is_float for dtype in dtypes):
+        return reduce.kind in _RESULTS | _PLACES
     narrow = reduce.dtype in (DType.F32, DType.I32, DType.BOOL)
     return reduce.kind in _RESULTS and narrow and all(v.dtype.itemsize <= 4 for v in reduce.args)
