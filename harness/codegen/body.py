@@ -473,6 +473,8 @@ class Body:
         if var.dtype is not dtype and self._is_chosen_by_byte(dtype):
             text = float8_text(text, dtype)
         mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
+        if self.frame.plan.facts.alone and self.loop is None:  # not every program stores
+            mask = "last" if mask == "None" else f"{mask} & last"
         parts = [self._address(store.buffer, index, spread), text, mask]
         name = "tl.store"
         if store.mode.is_atomic:

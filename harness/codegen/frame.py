@@ -93,7 +93,7 @@ class Frame:
 def build_frame(plan: KernelPlan) -> Frame:
     """The frame of ``plan``."""
     pinned = dict(plan.facts.fixed_blocks)
-    every = plan.facts.chunked
+    every = plan.facts.chunked and not plan.facts.alone
     scalar = {t for t in plan.tiles if not t.is_reduction and pinned.get(block_name(t.prefix)) == 1}
     vector = tuple(t.prefix for t in plan.tiles if every or t not in scalar)
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
@@ -116,7 +116,7 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     than the numel rounded up and the largest block."""
     if not tile.numel.is_Integer or (tile.is_reduction and plan.aligned is not None):
         return True
-    if plan.facts.chunked:
+    if plan.facts.chunked and not plan.facts.alone:
         return True  # not every program stores
     numel = int(tile.numel)
     if plan.category is Category.TEMPLATE:

@@ -70,11 +70,10 @@ _SMALL = 2 << 20
 take 0.1 to 2.0 us less on an H200, three up to 0.3 more; one of 2.8 MB takes 0.8 more."""
 _LOADED_AHEAD = (512, 4096, 1024)
 """The shortest and the longest row, rounded up, and the most rows whose later loads come first."""
-_PARTS = [
-    "for PART in tl.static_range(3):",  # a row's first block, those that need no mask, the last
-    "    for r0_offset in range(r0_last if PART == 2 else R0_BLOCK * PART, r0_stop if PART == 2"
-    " else r0_last if PART == 1 else tl.minimum(r0_last, R0_BLOCK), R0_BLOCK):",
-]
+_PARTS = (  # a row's first block, those that need no mask, the last
+    "r0_last if PART == 2 else R0_BLOCK * PART",
+    "r0_stop if PART == 2 else r0_last if PART == 1 else tl.minimum(r0_last, R0_BLOCK)",
+)
 _COMMENT = re.compile(r"  # \w+$", re.MULTILINE)
 
 
@@ -123,8 +122,10 @@ def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
     chunks = ["CHUNKS"] * bool(plan.facts.chunked)
-    one = plan.facts.chunked == 1 and (plan.facts.hint is Hint.OUTER or plan.facts.run > 0)
-    chunks += ["UNROLL"] * (one or plan.facts.varies)
+    outer = plan.facts.hint is Hint.OUTER
+    one = plan.facts.chunked == 1 and (outer or plan.facts.run > 0)
+    place = plan.facts.chunked == 2 and outer and plan.facts.wide
+    chunks += ["UNROLL"] * (one or place or plan.facts.varies)
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
     return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
 
@@ -133,8 +134,7 @@ def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], lis
     """The functions of ``plan``'s kernel that are its own, and its lines."""
     shared = plan.workspace
     programs = "CHUNKS" if plan.facts.chunked else "RSPLIT"
-    turns = "UNROLL" in variants(plan)
-    exchange = Exchange(shared.each, programs, turns) if isinstance(shared, SharedRows) else None
+    exchange = Exchange(plan, shared.each, programs) if isinstance(shared, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
@@ -422,7 +422,11 @@ class _Kernel:
         how += f", num_stages={STAGES}" * self.plan.facts.strips
         head = [f"for {prefix}offset in {'tl.' * bool(how)}range({walk}{how}):"]
         if self.plan.aligned is not None:
-            head = _PARTS
+            first, stop = _PARTS
+            if self.exchange is not None:
+                first, stop = f"tl.maximum({first}, r0_first)", f"tl.minimum({stop}, r0_until)"
+            parts = f"    for r0_offset in range({first}, {stop}, R0_BLOCK):"
+            head = ["for PART in tl.static_range(3):", parts]
         self._text += head
         indices = [line for t in (tile, *twin) for line in reduction_lines(self.frame, t, used)]
         lines = (*indices, *loop.lines, *loop.stores)

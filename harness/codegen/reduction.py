@@ -252,20 +252,21 @@ class Reducer:
         worst = LOWEST[wide] if biggest else HIGHEST[wide]
         if guard and self._mask:
             key = self._once(self._guarded(key, worst))
-        earliest = functools.partial(self._earliest, "tl.max" if biggest else "tl.min")
-        best, first = earliest(key, index, self._mask if guard else None)
-        if self.exchange is not None:
-            first = self._once(f"tl.minimum({first}, {HIGHEST[False]}).to(tl.int32)")
-        define = functools.partial(self._define, reduce, f"{first}.to({triton_type(reduce.dtype)})")
-        self._leave(Part((best, first), DType.I32, lambda v: earliest(v[0], v[1]), define))
+        mask = self._mask if guard else None
 
-    def _earliest(
-        self, pick: str, key: str, index: str, mask: str | None = None
-    ) -> tuple[str, str]:
-        best = self._once(self._reduce(pick, key))
-        hit = f"({key} == {best}) & {mask}" if mask else f"{key} == {best}"
-        where = self._once(f"tl.where({hit}, {index}, {self.body.frame.far})")
-        return best, self._reduce("tl.min", where)
+        def first(key: str, index: str, far: str, mask: str | None = None) -> tuple[str, str]:
+            best = self._once(self._reduce("tl.max" if biggest else "tl.min", key))
+            hit = f"({key} == {best}) & {mask}" if mask else f"{key} == {best}"
+            where = self._once(f"tl.where({hit}, {index}, {far})")
+            return best, f"{self._reduce('tl.min', where)}.to({triton_type(reduce.dtype)})"
+
+        best, place = first(key, index, self.body.frame.far, mask)
+        if self.exchange is None:
+            return self._define(reduce, place)
+        own = self._once(f"{best}.to(tl.int64)"), self._once(place)
+        define = functools.partial(self._define, reduce, own[1])
+        merge = functools.partial(first, far=HIGHEST[True])
+        self.parts.append(Part(own, DType.I64, lambda found: merge(*found), define))
 
     def _arg_loop(self, reduce: Reduce, arg: Var) -> None:
         dtype, biggest = self._working_dtype(reduce, arg), reduce.kind is ReduceKind.ARGMAX

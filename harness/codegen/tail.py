@@ -136,9 +136,9 @@ def functions_called(text: str) -> dict[str, str]:
     for name in sorted(names & known):  # which call others
         names.update(re.findall(r"\b_\w+", _function(name)))
     found = {name: _function(name) for name in names & known}
-    for name, kind, digits in re.findall(r"\b(_(exchange|gather|told)_(\d+))\b", text):
-        count = int(digits)
-        found[name] = template(f"{kind}.py.j2").render(count=count, rows=next_power_of_two(count))
+    for name, kind, digits, how in re.findall(r"\b(_(exchange|gather|told)_(\d+)(\w*))\b", text):
+        facts = {"name": name, "alone": "s" in how, "wide": "w" in how, "count": int(digits)}
+        found[name] = template(f"{kind}.py.j2").render(facts, rows=next_power_of_two(int(digits)))
     return found
 
 

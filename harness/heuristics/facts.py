@@ -167,9 +167,19 @@ class Facts:
         return self.chunked > 0 and 0 < self.run <= 16
 
     @property
+    def alone(self) -> bool:
+        """Whether it is of long rows of an unknown number, which programs share if they are few."""
+        return self.chunked > 0 and self.hint is Hint.INNER and self.unknown == ("x",)
+
+    @property
     def varies(self) -> bool:
         """Whether it is a variance of columns that programs may share."""
-        return (self.hint, self.chunked, self.reductions) == (Hint.OUTER, 2, 1)
+        return (self.hint, self.chunked, self.reductions) == (Hint.OUTER, 2, 1) and not self.wide
+
+    @property
+    def wide(self) -> bool:
+        """Whether what is reduced, or a place in it, takes 64 bits."""
+        return self.width > 4
 
     @property
     def strips(self) -> bool:

@@ -54,11 +54,14 @@ so few that blocks of these leave multiprocessors without one: 83 us became 20 (
 CHUNK_WARPS, CHUNK_PROGRAMS, LEAST_ROWS, GATHERED = 32, 4, 128, 4096
 """Of programs that share columns: warps and programs that a multiprocessor wants at least, least
 rows of a chunk, and words that one program puts together at most."""
+ODD_WARPS, _OF_64_BITS = 26, 8
+"""Warps for columns that are read one by one, so that all run at once; columns of numbers of 64
+bits that fill a multiprocessor."""
 
 UNROLLED = 4
 """Turns of a loop down columns whose loads are under way together: the compiler does so itself
-where it knows the length. Elements read one by one take too many registers for it, but in the
-small blocks of variances: two turns where nobody shares (docs/measurements/dynamic-sizes.md)."""
+where it knows the length. Half of them where elements are read one by one in larger blocks, or
+variances are not shared (docs/measurements/dynamic-sizes.md)."""
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
@@ -89,25 +92,38 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
 def _of_any_size(facts: Facts, shared: bool) -> list[tuple[int, int, int]]:
     """The fastest blocks first (docs/measurements/dynamic-sizes.md)."""
     vectors = facts.parallel % 8 == 0  # else columns are read one by one
-    if facts.varies:
-        blocks = [(32, 16, 4), (32, 64, 4), (16, 64, 4), (32, 32, 4)][:: 1 if shared else -1]
-        return [(16, 256, 16)] * (shared and vectors) + blocks
     if facts.brief:
-        blocks, second = [(16, 32, 4), (8, 128, 4), (16, 64, 4)], facts.run > 4
+        first, blocks = (8, 128, 4), [(16, 32, 4), (8, 128, 4), (16, 64, 4)]
+        if facts.run in (1, 2, 4):
+            first = (16, 32, 4) if facts.run == 1 else (16, 16, 2)
     elif facts.hint is Hint.OUTER:
-        blocks = [(32, 64, 4), (32, 32, 4), (32, 16, 4), (16, 64, 4), (64, 32, 8)]
-        blocks, second = blocks[facts.chunked == 1 :], not vectors  # several take no turns together
+        first, *blocks = [(32, 64, 4), (32, 32, 4), (32, 16, 4), (16, 64, 4), (64, 32, 8)]
+        if facts.wide:
+            first = (32, 16, 4)
+        elif facts.varies and shared and vectors:
+            first = (16, 32, 4) if facts.parallel <= 256 else (16, 256, 16)
+        elif facts.chunked == 1 or facts.varies or not vectors:  # others take no turns together
+            first = blocks[0]
     else:
         warps = 16 if facts.parallel == 1 else 8
         blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]
-        second = facts.parallel == 1 and facts.loads > 1  # a loss: 1.03 of a known size's time
-    return [blocks[second], blocks[not second], *blocks[2:]]
+        # a loss: 1.03 of a known size's time
+        first = blocks[facts.parallel == 1 and facts.loads > 1]
+    return [first, *blocks]
 
 
 def in_chunks(facts: Facts, target: Target) -> bool:
-    """Whether several programs share columns, or rows, that do not fill the device alone."""
-    wanted = CHUNK_WARPS if facts.hint is Hint.OUTER else CHUNK_PROGRAMS
-    return bool(facts.chunked) and facts.parallel < wanted * target.multiprocessors
+    """Whether several programs share columns, or rows, that do not fill the device alone. Of sums
+    of columns that are read one by one those that do want the same blocks (43 us became 34)."""
+    odd = (facts.hint, facts.chunked) == (Hint.OUTER, 1) and facts.parallel % 8 and not facts.wide
+    return facts.chunked > 0 and (bool(odd) or facts.parallel < filling(facts, target))
+
+
+def filling(facts: Facts, target: Target) -> int:
+    """The columns, or rows, that fill the device alone."""
+    if facts.hint is Hint.OUTER:
+        return (_OF_64_BITS if facts.wide else CHUNK_WARPS) * target.multiprocessors
+    return CHUNK_PROGRAMS * target.multiprocessors if facts.run else target.multiprocessors // 2
 
 
 def _proposal(x: int, r: int, warps: int, stages: int = 1, most: int = _MAX_WARPS) -> Proposal:

@@ -93,7 +93,7 @@ def plan(
     moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
     longest = _longest(category, group, space, target, decisions)
     facts = _facts(category, space, segments, buffers, group, touched, longest)
-    aligned = None if facts.chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
+    aligned = _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
@@ -165,6 +165,7 @@ def _aligned(
 ) -> AlignedRows | None:
     outside = [s for s in stores if s.buffer not in group.internal]
     alone = facts.family is Family.REDUCTION and ("XBLOCK", 1) in facts.fixed_blocks
+    alone &= not facts.chunked or facts.alone
     return aligned_rows(outside, row.entries, dtypes) if alone else None
 
 
@@ -397,7 +398,8 @@ def _facts(
     if shared and shared.columns and not shared_pairs(group.in_place, segments):
         inner, *outer = sorted(space.tiles()[-1].entries, key=lambda e: e.divisor != 1)
         run = size_hint(inner.length) if outer and made.hint is Hint.INNER else 0
-        made = replace(made, chunked=shared.each, run=run)
+        places = made.hint is Hint.OUTER and {ReduceKind.ARGMAX, ReduceKind.ARGMIN} & set(kinds)
+        made = replace(made, chunked=shared.each, run=run, width=8 if places else made.width)
     return replace(made, fixed_blocks=made.pinned)
 
 

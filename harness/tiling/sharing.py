@@ -27,12 +27,12 @@ FEW_ROWS, FEW_COLUMNS = 64, 2048
 of elements are split beforehand (``graph.passes.split``) unless that has no equal parts (20011 x 64
 x 5, the first and the last reduced: 27.7 us on an H200, shared 10.9)."""
 
-_PLACES = (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
-_RESULTS = dict.fromkeys((ReduceKind.WELFORD, ReduceKind.SOFTMAX, *_PLACES), 2) | dict.fromkeys(
+_RESULTS = {ReduceKind.WELFORD: 2, ReduceKind.SOFTMAX: 2} | dict.fromkeys(
     (ReduceKind.SUM, ReduceKind.PROD, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY), 1
 )
-"""Numbers that the programs of a row exchange, by kind (places only of rows whose length is known
-to be counted in 32 bits). Those missing are not shared."""
+"""Numbers that the programs of a row exchange, by kind; of columns, whose words nothing is added
+to, they have 64 bits, and places of the largest elements are among them."""
+_PLACES = dict.fromkeys((ReduceKind.ARGMAX, ReduceKind.ARGMIN), 2)
 
 
 def shared_rows(
@@ -52,6 +52,8 @@ def shared_rows(
         most, side = (FEW_COLUMNS, max(2, facts.parallel // 128)) if outer else (FEW_ROWS, 1)
         few = facts.parallel <= most and facts.reduced * side >= WORTH_ELEMENTS
     columns = once and few and facts.unknown[-1:] in ((), ("r0_",))
+    alone = facts.hint is Hint.INNER and facts.unknown == ("x",) and len(tiles[-1].entries) == 1
+    columns |= once and alone and ("XBLOCK", 1) in facts.pinned  # of any length they join combos
     again = facts.again > LEAST_AGAIN and reach(facts) > MAX_REDUCTION_BLOCK
     # Of channels of images and the like no row lies in one piece.
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
@@ -64,15 +66,17 @@ def shared_rows(
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
     found = components(stores)
-    places = columns and not facts.unknown and facts.reduced < 1 << 31
-    if not found or any(not _is_exchanged(r, places) for r in reductions(stores)):
+    counted = alone and any(group[0].kind is ReduceKind.WELFORD for group in found.values())
+    if not found or counted or any(not _is_exchanged(r, columns) for r in reductions(stores)):
         return None
-    words = sum(_RESULTS[group[0].kind] for group in found.values())
+    words = sum((_RESULTS | _PLACES)[group[0].kind] for group in found.values())
     return SharedRows(words if columns else 2 * words, columns)
 
 
-def _is_exchanged(reduce: Reduce, places: bool) -> bool:
-    """Whether results are exchanged as words of 32 bits, as ``places`` may be."""
+def _is_exchanged(reduce: Reduce, columns: bool) -> bool:
+    """Whether results are exchanged as words of 32 bits, or of 64 those of ``columns``."""
+    dtypes = (reduce.dtype, *(v.dtype for v in reduce.args))
+    if columns and all(dtype.itemsize >= 4 or not dtype.is_float for dtype in dtypes):
+        return reduce.kind in _RESULTS | _PLACES
     narrow = reduce.dtype in (DType.F32, DType.I32, DType.BOOL)
-    narrow = narrow or (places and reduce.kind in _PLACES)
     return reduce.kind in _RESULTS and narrow and all(v.dtype.itemsize <= 4 for v in reduce.args)

@@ -21,6 +21,7 @@ from tests.codegen.kernels import modules
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 NEAR = sorted({0, *(n + d for n in _BORDERS for d in (-1, 0, 1)), 7, 257, 785, 997, 1171})
+_OF_SOME = ("columns", "wide", "places")  # torch gives no largest of nothing
 MOST = 60_000
 """Elements of an input at most: the interpreter's."""
 
@@ -66,6 +67,25 @@ TEXTS = {
     mean: "f32[s2]" = getitem(both, 1)
     return (var, mean)
 """,
+    "wide": """def wide(
+    x: "i64[s0, s1]",
+):
+    total: "i64[s1]" = aten.sum.dim_IntList(x, [0])
+    amin: "i64[s1]" = aten.amin.default(x, [0])
+    double: "f64[s0, s1]" = aten._to_copy.default(x, dtype=torch.float64)
+    exp: "f64[s0, s1]" = aten.exp.default(double)
+    sum_2: "f64[s1]" = aten.sum.dim_IntList(exp, [0])
+    return (total, amin, sum_2)
+""",
+    "places": """def places(
+    x: "f32[s0, s1]",
+):
+    round: "f32[s0, s1]" = aten.round.default(x)
+    argmax: "i64[s1]" = aten.argmax.default(round, 0)
+    whole: "i32[s0, s1]" = aten._to_copy.default(round, dtype=torch.int32)
+    argmin: "i64[s1]" = aten.argmin.default(whole, 0)
+    return (argmax, argmin)
+""",
 }
 
 
@@ -75,10 +95,10 @@ def sizes(name: str) -> st.SearchStrategy[Mapping[str, int]]:
     fields = {"s0": drawn, "s1": drawn}
     if "s2" in TEXTS[name]:
         fields["s2"] = st.integers(0, 20)
-    least = int(name == "columns")  # torch gives no largest of nothing
 
     def few(known: Mapping[str, int]) -> Mapping[str, int]:
         others = max(1, known["s0"]) * max(1, known.get("s2", 1))
+        least = int(name in _OF_SOME)
         return {**known, "s0": max(least, known["s0"]), "s1": min(known["s1"], MOST // others)}
 
     return st.fixed_dictionaries(fields).map(few)
@@ -182,6 +202,37 @@ def test_short_pieces_of_rows_are_right_at_every_size(
         )
         known["s0"] = min(known["s0"], 3 * MOST // run // columns)
         jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
+    for position, answer in interpreter.each(jobs):
+        passed = isinstance(answer, CheckResult) and answer.passed
+        assert passed, (jobs[position].sizes, answer)
+
+
+ROWS = """def rows(
+    x: "f16[s0, 20000]",
+):
+    wide: "f32[s0, 20000]" = aten._to_copy.default(x, dtype=torch.float32)
+    total: "f32[s0]" = aten.sum.dim_IntList(wide, [1])
+    amax: "f32[s0]" = aten.amax.default(wide, [1])
+    argmin: "i64[s0]" = aten.argmin.default(wide, 1)
+    return (total, amax, argmin)
+"""
+
+
+@pytest.mark.parametrize("length", [9001, 20_011, 24_576])
+def test_few_long_rows_of_unknown_number_are_shared(
+    length: int, interpreter: InterpreterPool
+) -> None:
+    """Those that whole vectors hold, and others."""
+    text = ROWS.replace("20000", str(length))
+    (module,) = modules(loads(f"# harness graph 1\n{text}", "test graph"))
+    loaded, jobs = runtime.load(module.text), list[CheckJob]()
+    assert ("r0_mask" in module.text) == (length % 4096 > 0)  # which takes three times as long
+    for rows in (1, 2, 3):
+        args = loaded.only_sizes({"s0": rows})
+        assert loaded.grid(loaded.at(args, H100).configs[0], args)[1] > 1
+        jobs.append(CheckJob(module.text, sizes=(("s0", rows),)))
+    args = loaded.only_sizes({"s0": 300})
+    assert loaded.grid(loaded.at(args, H100).configs[0], args) == (300, 1, 1)
     for position, answer in interpreter.each(jobs):
         passed = isinstance(answer, CheckResult) and answer.passed
         assert passed, (jobs[position].sizes, answer)
