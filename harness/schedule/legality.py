@@ -117,7 +117,7 @@ def _accesses_agree(sides: Sides, joined: Candidate, facts: Facts) -> Rejection 
         if Use.ATOMIC in (access.use, other_access.use):
             reason = f"{names[0]} and {names[1]} use {access.name}, which any point may change"
             return Rejection("atomic store", f"{reason} atomically")
-        if facts.buffers[access.name].along is not None and other_access.use is Use.LOAD:
+        if facts.buffers[access.name].along is not None:
             reason = f"{names[1]} reads {access.name} along its rows, {names[0]} copies it across"
             return Rejection("turned copy", reason)
         if access.matches(other_access):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import sympy
 
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode
+from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode, Value
 from harness.ir.ops import Op
 from harness.schedule import fuse, legality
 from harness.schedule.build import schedule
@@ -40,6 +42,17 @@ def test_reduction_sizes() -> None:
     (b,) = m.reduce("b", ReduceKind.SUM, [x], lambda v: v, [1])
     made = schedule(m.program(a, b), H100)
     assert rejected(made, "reduction sizes").reason == "n0 reduces 30 x 20, n1 reduces 20 x 30"
+
+
+def test_reduction_sizes_of_as_many_results() -> None:
+    m = Maker()
+    x, y, w = m.input("x", 20, 30), m.input("y", 20, 15), m.input("w", 20, 1)
+    (a,), (b,) = (
+        m.reduce(name, ReduceKind.SUM, [one, w], lambda v, u: m.op(Op.MUL, v, u), [1])
+        for name, one in (("a", x), ("b", y))
+    )
+    made = schedule(m.program(a, b), H100)
+    assert rejected(made, "reduction sizes").reason == "n0 reduces 20 x 30, n1 reduces 20 x 15"
 
 
 def test_square_row_and_column_sums_do_not_match() -> None:
@@ -117,6 +130,27 @@ def test_cycle_through_a_third_kernel() -> None:
     program = m.program(b, a)
     made = schedule(program, H100)
     assert "must run between" in rejected(made, "cycle").reason
+    assert_same(program, made)
+
+
+def test_cycle_that_another_fusion_has_made() -> None:
+    """``a`` and ``b`` could be one kernel until ``c``, which reads ``a`` at other points, and
+    ``d``, of which ``b`` does, are one: they share more."""
+    m = Maker()
+    p, q, r = (m.input(name, 20, 20) for name in "pqr")
+    a = m.pointwise("a", [p], lambda v: m.op(Op.TANH, v))
+    d = m.pointwise("d", [q, r], lambda v, u: m.op(Op.MUL, v, u))
+
+    def together(*loaded: Value) -> Value:
+        return functools.reduce(functools.partial(m.op, Op.ADD), loaded)
+
+    c, b = (
+        m.pointwise(name, [one, one.permuted(1, 0), *others], together)
+        for name, one, others in (("c", a, (q, r)), ("b", d, (p,)))
+    )
+    program = m.program(b, c)
+    made = schedule(program, H100)
+    assert [set(group.origins) for group in made.groups] == [{"a"}, {"c", "d"}, {"b"}]
     assert_same(program, made)
 
 
@@ -225,6 +259,8 @@ def test_too_many_nests() -> None:
     made = schedule(m.program(t), H100)
     assert len(made.groups) == 2
     assert f"limit {legality.MAX_NESTS}" in rejected(made, "too many nests").reason
+    # What a kernel keeps to itself is no argument: there may be more of it.
+    assert max(len(group.nests) for group in made.groups) > legality.MAX_BUFFERS
 
 
 def test_too_many_arguments() -> None:
