@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import pytest
@@ -374,3 +375,28 @@ def test_reductions_of_opposite_directions_stay_apart() -> None:
     assert len(made.groups) == 2
     assert rejected(made, "incompatible tilings")
     assert_same(program, made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "components", "more", "reason"),
+    [
+        (ReduceKind.SUM, (0,), False, None),
+        (ReduceKind.ARGMAX, (0,), False, "n1 is not added up by element"),
+        (ReduceKind.WELFORD, (0, 1), False, "n1 is not added up by element"),
+        (ReduceKind.SUM, (0,), True, "n2 goes on with what the columns are"),
+    ],
+)
+def test_only_sums_of_columns_are_added_up_while_rows_are_walked(
+    kind: ReduceKind, components: tuple[int, ...], more: bool, reason: str | None
+) -> None:
+    m = Maker()
+    x = m.input("x", 64, 16, 128)
+    (rows,) = m.reduce("rows", ReduceKind.MAX, [x], lambda v: v, [2])
+    columns = m.reduce("columns", kind, [x], lambda v: v, [1], components)
+    if more:
+        columns.append(m.pointwise("more", columns, lambda v: m.op(Op.TANH, v)))
+    few = dataclasses.replace(H100, multiprocessors=4)  # which as many strips fill
+    made = schedule(m.program(rows, *columns), few)
+    assert len(made.groups) == (1 if reason is None else 2)
+    if reason is not None:
+        assert rejected(made, "mixed order").reason == reason
