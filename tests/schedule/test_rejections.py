@@ -8,14 +8,16 @@ import functools
 import pytest
 import sympy
 
+from harness.dtypes import DType
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode, Value
 from harness.ir.ops import Op
+from harness.ir.program import Role
 from harness.schedule import fuse, legality
 from harness.schedule.build import schedule
 from harness.schedule.group import Rejection, Schedule
 from harness.target import H100
-from tests.schedule.programs import Maker, assert_same, column
+from tests.schedule.programs import Maker, Tensor, assert_same, column
 
 
 def rejected(made: Schedule, condition: str) -> Rejection:
@@ -81,6 +83,42 @@ def test_index_mismatch_of_a_transposed_read() -> None:
     assert "n1 reads a elsewhere than n0 writes it" in reason
     assert "20:20" in reason
     assert_same(program, made)
+
+
+def test_index_mismatch_of_a_row_further_on() -> None:
+    m = Maker()
+    x, y = m.input("x", 30, 20), m.input("y", 29, 20)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    head, tail = (Tensor("a", (29, 20), (20, 1), at) for at in (0, 20))
+    b = m.pointwise("b", [head], lambda v: m.op(Op.SIN, v), out=Tensor("a", (29, 20), (20, 1)))
+    c = m.pointwise("c", [tail, y], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(a, b, c)
+    made = schedule(program, H100)
+    assert len(made.groups) == 3
+    assert "n2 reads a elsewhere than n1 writes it" in rejected(made, "index mismatch").reason
+    assert_same(program, made)
+
+
+def test_what_numbers_say_is_no_place_that_two_kernels_have_in_common() -> None:
+    """Two points may write to it, of which all readers see what the last has written."""
+    m, at, i0 = Maker(), sympy.Symbol("at", integer=True), axis_symbol("i", 0)
+    x, t, y = (
+        m.input("x", 20),
+        m.buffer("t", (20,), Role.TEMPORARY),
+        m.buffer("y", (20,), Role.OUTPUT),
+    )
+    by = m.buffer("by", (20,), Role.INPUT, DType.I64)
+    place = ((at, m.builder.load(by.name, i0, DType.I64)),)
+    axes = (Axis(i0, sympy.Integer(20)),)
+    value = m.builder.load(x.name, i0, DType.F32)
+    read = m.builder.load(t.name, at, DType.F32, place)
+    m.nests = [
+        Nest("n0", axes, (), (Store(t.name, at, value, indirect=place),), ("t",)),
+        Nest("n1", axes, (), (Store(y.name, i0, read),), ("y",)),
+    ]
+    made = schedule(m.program(y), H100)
+    assert len(made.groups) == 2
+    assert "n1 reads t elsewhere than n0 writes it" in rejected(made, "index mismatch").reason
 
 
 def _of_other_shapes(rows: int, columns: int) -> Schedule:
