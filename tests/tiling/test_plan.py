@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 import sympy
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
+from harness.graph.text import loads as graph_of
 from harness.heuristics.facts import Facts, Family, Hint
-from harness.ir.index import FloorDiv, Mod
+from harness.heuristics.limits import MAX_REDUCTION_BLOCK
+from harness.heuristics.reduction import GATHERED
+from harness.ir.index import FloorDiv, Mod, size_symbol
 from harness.ir.nodes import ReduceKind, reductions
+from harness.pipeline import compile_graph
 from harness.schedule.group import SegmentKind
 from harness.target import H100
 from harness.tiling.build import LONGEST, kernel_name, plan
@@ -208,6 +213,86 @@ def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:
     assert planned(graphs.SOFTMAX).index_dtype is DType.I32
     big = graphs.graph_of_size(1 << 16, 1 << 15)
     assert planned(big).index_dtype is DType.I64
+
+
+def _only(text: str) -> KernelPlan:
+    (kernel,) = compile_graph(graph_of(f"# harness graph 1\n{text}"), H100).kernels
+    return kernel.source.plan
+
+
+@pytest.mark.parametrize(
+    ("times", "wide"), [(1 << 17, False), (1 << 18, True), (-(1 << 17), False), (-(1 << 18), True)]
+)
+def test_indices_are_wide_where_they_are_made_into_large_numbers(times: int, wide: bool) -> None:
+    plan = _only(
+        f"""def numbers(
+    x: "i64[8193]",
+):
+    at: "i64[8193]" = aten.arange.start_step(0, 8193, 1, dtype=torch.int64)
+    large: "i64[8193]" = aten.mul.Tensor(at, {times})
+    out: "i64[8193]" = aten.add.Tensor(large, x)
+    return (out,)
+"""
+    )
+    assert plan.index_dtype is (DType.I64 if wide else DType.I32)
+
+
+@pytest.mark.parametrize(("size", "wide"), [(4000, False), (40000, True)])
+def test_indices_are_wide_where_what_is_divided_is_large(size: int, wide: bool) -> None:
+    new = size * 3 // 2 + 1
+    plan = _only(
+        f"""def stretched(
+    x: "f32[8, {size}]",
+):
+    at: "i64[{new}]" = aten.arange.start_step(0, {new}, 1, dtype=torch.int64)
+    far: "i64[{new}]" = aten.mul.Tensor(at, {size})
+    place: "i64[{new}]" = aten.div.Tensor_mode(far, {new}, rounding_mode="floor")
+    out: "f32[8, {new}]" = aten.index.Tensor(x, [None, place])
+    return (out,)
+"""
+    )
+    assert plan.index_dtype is (DType.I64 if wide else DType.I32)
+
+
+@pytest.mark.parametrize(("rows", "told"), [(16, True), (1 << 16, False)])
+def test_a_launch_is_not_asked_where_something_known_is_large(rows: int, told: bool) -> None:
+    plan = _only(
+        f"""def taken(
+    table: "i8[{rows}, 65536]",
+    at: "i64[s0]",
+):
+    out: "i8[s0, 65536]" = aten.index.Tensor(table, [at])
+    return (out,)
+"""
+    )
+    s0 = size_symbol("s0")
+    assert plan.extents == ((s0, 65536 * s0) if told else ())
+
+
+@pytest.mark.parametrize(("number", "told"), [("2*s0 - 3", True), ("s0//2", False)])
+def test_a_launch_is_asked_for_sums_and_products_of_sizes(number: str, told: bool) -> None:
+    plan = _only(
+        f"""def added(
+    x: "i64[s0]",
+):
+    out: "i64[s0]" = aten.add.Tensor(x, sym("{number}"))
+    return (out,)
+"""
+    )
+    assert bool(plan.extents) is told
+
+
+def test_a_launch_counts_to_where_the_last_chunk_of_rows_may_end() -> None:
+    plan = _only(
+        """def columns(
+    x: "f32[s0, 64]",
+):
+    out: "f32[64]" = aten.sum.dim_IntList(x, [0])
+    return (out,)
+"""
+    )
+    assert plan.facts.chunked
+    assert size_symbol("s0") + MAX_REDUCTION_BLOCK * GATHERED in plan.extents
 
 
 def test_names_are_short_and_say_what_is_computed() -> None:

@@ -11,7 +11,7 @@ import torch
 from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
-from harness.ir.nodes import Nest, loads
+from harness.ir.nodes import Nest, StoreMode, loads
 from harness.ir.program import Program
 from harness.ir.verify import verify
 from tests.ir.oracle import interpret
@@ -50,7 +50,7 @@ def _reads_what_it_changes_at_its_point(program: Program) -> None:
     """numpy reads all before it writes, a kernel does not."""
     for nest in program.nests:
         for store, load in itertools.product(nest.stores, loads(nest.stores)):
-            same = (load.index, load.indirect) == (store.index, ())
+            same = (load.index, load.indirect, store.mode) == (store.index, (), StoreMode.PLAIN)
             assert same or load.buffer != store.buffer, nest.name
 
 
