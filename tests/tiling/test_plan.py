@@ -7,12 +7,12 @@ import sympy
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
-from harness.graph.text import loads as graph_of
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK
 from harness.heuristics.reduction import GATHERED
 from harness.ir.index import FloorDiv, Mod, size_symbol
 from harness.ir.nodes import ReduceKind, reductions
+from harness.ir.nodes import loads as loads_of
 from harness.pipeline import compile_graph
 from harness.schedule.group import SegmentKind
 from harness.target import H100
@@ -216,7 +216,7 @@ def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:
 
 
 def _only(text: str) -> KernelPlan:
-    (kernel,) = compile_graph(graph_of(f"# harness graph 1\n{text}"), H100).kernels
+    (kernel,) = compile_graph(loads(f"# harness graph 1\n{text}"), H100).kernels
     return kernel.source.plan
 
 
@@ -293,6 +293,46 @@ def test_a_launch_counts_to_where_the_last_chunk_of_rows_may_end() -> None:
     )
     assert plan.facts.chunked
     assert size_symbol("s0") + MAX_REDUCTION_BLOCK * GATHERED in plan.extents
+
+
+@pytest.mark.parametrize(("looped", "read"), [(True, {"a", "y"}), (False, {"a"})])
+def test_a_later_loop_reads_what_an_earlier_one_has_stored(looped: bool, read: set[str]) -> None:
+    """One block still has it."""
+    text = """# harness graph 1
+def rows(
+    a: "f32[64, 5000]",
+):
+    y: "f32[64, 5000]" = aten.exp.default(a)
+    total: "f32[64, 1]" = aten.sum.dim_IntList(y, [1], True)
+    z: "f32[64, 5000]" = aten.div.Tensor(y, total)
+    return (y, z)
+"""
+    (kernel,) = compile_graph(loads(text), H100, Decisions(loops={"total": looped})).kernels
+    assert {load.buffer for load in loads_of(kernel.source.plan.stores)} == read
+
+
+@pytest.mark.parametrize(
+    ("first", "held"), [("exp.default(a)", True), ("cumsum.default(a, 0)", False)]
+)
+def test_no_block_beside_a_loop_that_overwrites_what_the_block_reads_again(
+    first: str, held: bool
+) -> None:
+    """The loop reads what it has stored, in the memory of what it has read by then."""
+    text = f"""# harness graph 1
+def rows(
+    a: "f32[64, s0]",
+):
+    x: "f32[64, s0]" = aten.{first}
+    y: "f32[64, s0]" = aten.exp.default(x)
+    total: "f32[64, 1]" = aten.sum.dim_IntList(y, [1], True)
+    z: "f32[64, s0]" = aten.div.Tensor(y, total)
+    return (y, z)
+"""
+    apart = Decisions(kernels={"x": 0, "y": 1, "total": 1, "z": 1})
+    *_, kernel = compile_graph(loads(text), H100, apart).kernels
+    plan = kernel.source.plan
+    assert (plan.held is not None) is held
+    assert (("x", "y") in [argument.buffers for argument in plan.arguments]) is not held
 
 
 def test_names_are_short_and_say_what_is_computed() -> None:
