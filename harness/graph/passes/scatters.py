@@ -115,4 +115,4 @@ def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> No
 
 def _is_zero(source: Ref, graph: Graph) -> bool:
     made = (n for n in graph.nodes if n.name == source.name and n.op == "aten.full.default")
-    return any(node.args[1] == 0 and node.args[1] is not False for node in made)
+    return any(node.args[1] == 0 for node in made)
