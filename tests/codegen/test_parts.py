@@ -292,7 +292,7 @@ def test_what_a_loop_does_not_ask_or_need_at_every_turn_is_no_branch(
     monkeypatch.setattr(passes, "SPARED", 5.0)
     monkeypatch.setattr(passes, "SPARED_MANY", 1)
     compiler = Compiler(devices=devices, fail_on_fallback=True)
-    given = [torch.randn(100, 4, 64) for _ in range(9)]
+    given = [torch.randn(200, 4, 64) for _ in range(9)]
     assert differences(function, given, compiler) == []
     texts = [kernel.source.text for kernel in compiler.compiled[-1].kernels]
     (text,) = (text for text in texts if "for r0_offset" in text)

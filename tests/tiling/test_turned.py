@@ -185,3 +185,27 @@ def rows(
     )
     compiled = compile_graph(graph, H200)
     assert (compiled.decisions.turned, len(compiled.kernels)) == ({"mask": 1}, 2)
+
+
+def test_what_two_kernels_read_across_in_two_ways_is_copied_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turned, "WORTH", 0)
+    graph = loads(
+        """# harness graph 1
+def ways(
+    x: "f32[8, 9, 40, 64]",
+    y: "f32[8, 9, 64, 40]",
+    mask: "f32[8, 1, 40, 64]{1, 20480, 512, 8}",
+):
+    own: "f32[8, 1, 40, 64]{1, 20480, 512, 8}" = aten.mul.Tensor(mask, 2)
+    sub: "f32[8, 9, 40, 64]" = aten.sub.Tensor(x, own)
+    max: "f32[8, 9, 40, 1]" = aten.amax.default(sub, [-1], True)
+    per: "f32[8, 1, 64, 40]{1, 20480, 8, 512}" = aten.permute.default(own, [0, 1, 3, 2])
+    other: "f32[8, 9, 64, 40]" = aten.sub.Tensor(y, per)
+    most: "f32[8, 9, 64, 1]" = aten.amax.default(other, [-1], True)
+    return (own, max, most)
+"""
+    )
+    compiled = compile_graph(graph, H200)
+    assert (compiled.decisions.turned, len(compiled.kernels)) == ({"own": 2}, 3)
