@@ -330,3 +330,19 @@ def test_a_mean_of_more_integers_than_their_type_counts(compiler: Compiler, coun
             x,
             place,
         )
+
+
+@pytest.mark.parametrize("columns", [32, 200])
+def test_a_sum_is_added_as_often_as_its_row_has_elements(compiler: Compiler, columns: int) -> None:
+    """By the kernel that adds it up, though nothing of what it then adds differs in the row."""
+
+    def added(x: torch.Tensor, place: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        total = x.sum(1)
+        every, wide = (one[:, None].expand(x.shape) for one in (place, total))
+        return torch.zeros(8).index_put((every,), wide, accumulate=True), total
+
+    # Integers small enough that every order of adding them gives the same number.
+    x = torch.randint(-4, 5, (16, columns)).float()
+    _generated(compiler, added, x, torch.randint(0, 8, (16,)))
+    stores = [s for k in compiler.compiled[-1].kernels for s in k.source.plan.stores]
+    assert [s.repeated for s in stores] == [False, False, True]

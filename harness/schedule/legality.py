@@ -117,7 +117,7 @@ def _accesses_agree(sides: Sides, joined: Candidate, facts: Facts) -> Rejection 
         if Use.ATOMIC in (access.use, other_access.use):
             reason = f"{names[0]} and {names[1]} use {access.name}, which any point may change"
             return Rejection("atomic store", f"{reason} atomically")
-        if facts.buffers[access.name].along is not None and other_access.use is Use.LOAD:
+        if facts.buffers[access.name].along is not None:
             reason = f"{names[1]} reads {access.name} along its rows, {names[0]} copies it across"
             return Rejection("turned copy", reason)
         if access.matches(other_access):
@@ -209,9 +209,7 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
 
 
 def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
-    looped = any(joined.reduced)
-    early = overwritten_too_early(joined, segments(joined, facts)) if looped else None
-    if early is None:
+    if (early := overwritten_too_early(joined, segments(joined, facts))) is None:
         return None
     reason = f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten"
     return Rejection("mutation hazard", reason)

@@ -100,8 +100,8 @@ def _recomputed(
 
     def needed(number: int) -> Iterator[int]:
         for edge in facts.into[number]:
-            read = edge.hazard is Hazard.READ_AFTER_WRITE and edge.buffer in inside
-            if read and edge.first in views and views[edge.first].level is Level.FULL:
+            known = edge.buffer in inside and edge.first in views
+            if known and views[edge.first].level is Level.FULL:
                 yield edge.first
 
     return reached(numbers, needed).keys() - numbers
@@ -110,15 +110,14 @@ def _recomputed(
 def overwritten_too_early(
     candidate: Candidate, ordered: tuple[Ordered, ...]
 ) -> tuple[str, str] | None:
-    """(buffer, nest) if a nest that is computed again in a later loop would read what
-    the kernel has overwritten by then."""
+    """(buffer, nest) if a nest, computed again in a later loop, would read what the kernel has
+    overwritten by then."""
     views = {v.number: v for v in candidate.views}
     written: dict[str, int] = {}
-    for place, segment in enumerate(ordered):
+    for segment in ordered:
         for number in segment.numbers:
-            again = any(number in s.numbers for s in ordered[:place])
-            for name in views[number].reads if again else ():
-                if name in written and number <= written[name]:
+            for name in views[number].reads:
+                if number <= written.get(name, -1):
                     return name, views[number].nest.name
             for name in views[number].writes:
                 written[name] = max(written.get(name, -1), number)

@@ -161,12 +161,12 @@ def permute(candidate: Candidate, order: Sequence[int]) -> Candidate:
 
 
 def _mergeable(candidate: Candidate) -> tuple[int, int] | None:
-    """The first (outer, inner) pair of dimensions that every access sees as one loop."""
+    """The first (outer, inner) pair of dimensions that every access sees as one loop: not a
+    parallel and a reduced one, since results, and positions, differ along one of them only."""
     strides = list(dict.fromkeys(r.strides for v in candidate.views for r in v.accesses))
     for outer, inner in itertools.permutations(range(len(candidate.sizes)), 2):
         size = candidate.sizes[inner]
-        alike = candidate.reduced[outer] is candidate.reduced[inner]
-        if alike and all(same(s[outer], s[inner] * size) for s in strides):
+        if all(same(s[outer], s[inner] * size) for s in strides):
             return outer, inner
     return None
 

@@ -47,10 +47,7 @@ def mergeable(
             if not same(found.strides[0], found.strides[1] * low_length):
                 return False
             for term in found.rest:
-                factors = sympy.Mul.make_args(term)
-                if any(f in pair for f in factors):
-                    return False
-                pending.extend(factors)
+                pending.extend(sympy.Mul.make_args(term))
         elif part.is_Function:
             pending.extend(part.args)
         else:

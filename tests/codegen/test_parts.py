@@ -236,6 +236,71 @@ def chosen(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
     return [whole, whole.sum(0)]
 
 
+def nested(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """The same, of which the first two are pieces of one."""
+    second, third = turned(first, others[:4]), turned(first.exp(), others[4:])
+    whole = torch.cat([torch.stack([second, first], 2).flatten(1), third.flatten(1)], 1)
+    return [whole, whole.sum(0)]
+
+
+def same(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """The last is the same in all rows: it is loaded once, ahead of the loop."""
+    second, third = (
+        turned(first, others[:4]),
+        turned(others[4][:1], tuple(x[:1] for x in others[5:])),
+    )
+    whole = torch.stack([first, second, third.expand_as(first)], 2).flatten(1)
+    return [whole, whole.sum(0)]
+
+
+AT = (3, 1, 0, 2)
+
+
+def in_turns(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """Rows of two tensors in turns, which a loop meets both of."""
+    second = turned(first, tuple(x[:, torch.tensor(AT)] for x in others))
+    whole = torch.stack([first, second], 1).flatten(0, 1)
+    return [whole, whole.sum(0)]
+
+
+def by_chance(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """What is kept numbers say, as of a dropout."""
+    found = turned(first, tuple(x[:, torch.tensor(AT)] for x in others))
+    kept = torch.where(others[0][0] > 0, found, 0)
+    return [kept, kept.sum(0)]
+
+
+def some(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """What is kept places say."""
+    found = turned(first, tuple(x[:, torch.tensor(AT)] for x in others))
+    kept = torch.where(torch.arange(64) < 20, found, 0)
+    return [kept, kept.sum(0)]
+
+
+@pytest.mark.parametrize(
+    ("function", "ahead", "inside"),
+    [(nested, 2, 1), (same, 0, 0), (in_turns, 0, 0), (by_chance, 0, 0), (some, 1, 0)],
+)
+def test_what_a_loop_does_not_ask_or_need_at_every_turn_is_no_branch(
+    function: Callable[..., object],
+    ahead: int,
+    inside: int,
+    devices: Devices,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A piece of a piece is asked for inside the branch of that, where its condition is known."""
+    monkeypatch.setattr(passes, "SPARED", 5.0)
+    monkeypatch.setattr(passes, "SPARED_MANY", 1)
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    given = [torch.randn(200, 4, 64) for _ in range(9)]
+    assert differences(function, given, compiler) == []
+    texts = [kernel.source.text for kernel in compiler.compiled[-1].kernels]
+    (text,) = (text for text in texts if "for r0_offset" in text)
+    before, loop = text.split("for r0_offset")
+    assert (before.count("tl.max("), loop.count("if any")) == (ahead, ahead)
+    assert loop.count("if tl.max(") == inside
+
+
 @pytest.mark.parametrize("function", [stacked, chosen])
 @pytest.mark.parametrize(("spared", "branches"), [(5.0, 2), (7.0, 0)])
 def test_stacked_columns_are_a_branch_each(

@@ -43,11 +43,12 @@ F32 = DType.F32
 
 @dataclass
 class Tensor:
-    """A buffer's name with its sizes and strides."""
+    """A buffer's name with its sizes and strides, from the element ``offset`` on."""
 
     name: str
     shape: tuple[int, ...]
     stride: tuple[int, ...]
+    offset: int = 0
 
     def permuted(self, *order: int) -> Tensor:
         """The view with dimensions in another order."""
@@ -61,7 +62,7 @@ class Tensor:
         own = (1,) * lead + self.shape
         steps = (0,) * lead + self.stride
         stride = tuple(0 if n != m else s for n, m, s in zip(own, shape, steps, strict=True))
-        return Tensor(self.name, tuple(shape), stride)
+        return Tensor(self.name, tuple(shape), stride, self.offset)
 
     def viewed(self, *shape: int) -> Tensor:
         """A contiguous tensor under another shape."""
@@ -111,7 +112,8 @@ class Maker:
         return next(b.dtype for b in self.buffers if b.name == name)
 
     def _load(self, tensor: Tensor, loops: Sequence[sympy.Symbol]) -> Value:
-        index = sum((s * v for s, v in zip(tensor.stride, loops, strict=True)), sympy.S.Zero)
+        steps = (s * v for s, v in zip(tensor.stride, loops, strict=True))
+        index = sum(steps, sympy.Integer(tensor.offset))
         return self.builder.load(tensor.name, sympy.sympify(index), self._dtype(tensor.name))
 
     def op(self, op: Op, *args: Value) -> Value:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import sympy
+
+from harness.decisions import Decisions
+from harness.dtypes import DType
 from harness.graph.text import load
-from harness.ir.nodes import ReduceKind, buffers_read
+from harness.ir.index import axis_symbol
+from harness.ir.nodes import (
+    Axis,
+    Builder,
+    Indirect,
+    Nest,
+    ReduceKind,
+    Store,
+    StoreMode,
+    Value,
+    buffers_read,
+)
 from harness.ir.ops import Op
+from harness.ir.program import Role
 from harness.pipeline import compile_graph
 from harness.schedule.build import schedule
-from harness.schedule.memory import peak_bytes
+from harness.schedule.group import FusedGroup, Segment, SegmentKind
+from harness.schedule.memory import may_overwrite, peak_bytes
 from harness.target import H100
-from tests.schedule.programs import Maker, assert_same, column
+from tests.schedule.programs import Maker, Tensor, assert_same, column
 
 
 def test_the_last_reader_reuses_a_temporary() -> None:
@@ -28,6 +47,73 @@ def test_the_last_reader_reuses_a_temporary() -> None:
     pairs = [p for g in made.groups for p in g.in_place]
     assert pairs, [g.origins for g in made.groups]
     assert_same(program, made)
+
+
+def test_only_the_last_reader_and_not_for_what_a_caller_sees() -> None:
+    """Of ``t`` the second of its readers; of ``u`` none: it is stored into an input."""
+    m = Maker()
+    x, p = m.input("x", 20, 20), m.input("p", 20, 20)
+    t = m.pointwise("t", [x], lambda v: m.op(Op.TANH, v))
+    a = m.pointwise("a", [t], lambda v: m.op(Op.SIN, v))
+    b = m.pointwise("b", [t], lambda v: m.op(Op.ABS, v))
+    u = m.pointwise("u", [x], lambda v: m.op(Op.SIN, v))
+    m.pointwise("new", [u], lambda v: m.op(Op.TANH, v), out=p)
+    program = m.program(a, b)
+    apart = {buffer: kernel for kernel, buffer in enumerate("tabup")}
+    made = schedule(program, H100, Decisions(kernels=apart))
+    pairs = {g.origins: g.in_place for g in made.groups if g.in_place}
+    assert (len(made.groups), pairs) == (5, {("b",): (("b", "t"),)})
+    assert_same(program, made)
+
+
+def test_not_for_a_part_of_an_output_or_for_two() -> None:
+    """``whole`` has been begun by another kernel, ``large`` is twice as long as ``u``; ``a`` and
+    ``b``, which one nest stores, cannot both have the memory of ``v``."""
+    m = Maker()
+    x, large = m.input("x", 20, 20), m.buffer("large", (40, 20), Role.TEMPORARY)
+    ops = {"t": Op.TANH, "u": Op.SIN, "v": Op.ABS, "whole": Op.EXP}
+    first = {name: m.pointwise(name, [x], partial(m.op, op)) for name, op in ops.items()}
+    half = (10, 20), (20, 1)
+    m.pointwise("second", [Tensor("t", *half)], partial(m.op, Op.SIN), out=Tensor("whole", *half))
+    m.pointwise(
+        "first", [first["u"]], partial(m.op, Op.TANH), out=Tensor("large", (20, 20), (20, 1))
+    )
+    a = m.pointwise("a", [first["v"]], partial(m.op, Op.SIN))
+    b = m.pointwise("b", [first["v"]], partial(m.op, Op.TANH))
+    *_, one, other = m.nests
+    m.nests[-2:] = [replace(one, stores=(*one.stores, *other.stores))]
+    made = schedule(
+        m.program(first["whole"], large, a, b),
+        H100,
+        Decisions(kernels={"t": 0, "u": 1, "v": 2, "whole": 3, "large": 4, "a": 5}),
+    )
+    assert [g.in_place for g in made.groups if g.in_place] == [(("a", "v"),)]
+
+
+def test_what_is_read_where_it_is_written_may_be_overwritten() -> None:
+    at, i0, b = sympy.Symbol("at", integer=True), axis_symbol("i", 0), Builder()
+    by = b.load("by", i0, DType.I64)
+
+    def may(*stores: Store) -> bool:
+        axes = (Axis(i0, sympy.Integer(9)),)
+        nests = tuple(Nest(f"n{k}", axes, (), (s,), ()) for k, s in enumerate(stores))
+        segments = (Segment(SegmentKind.FLAT, nests),)
+        group = FusedGroup("g", axes, (), segments, frozenset(), (), ())
+        return may_overwrite(group, "new", "old")
+
+    def old(place: sympy.Expr, indirect: Indirect = ()) -> Value:
+        return b.load("old", place, DType.F32, indirect)
+
+    here, one = old(i0), b.constant(1.0, DType.F32)
+    other, new = Store("other", i0, here), Store("new", i0, here)
+    assert may(new) and may(other, new)
+    assert not may(new, other)  # read after it is written
+    assert not may(Store("new", i0, one), new)  # written before
+    assert not may(Store("new", i0, old(8 - i0)))
+    assert not may(other, Store("new", i0, old(8 - i0)))
+    indirect = ((at, by),)  # which may be the same for two points
+    assert not may(Store("new", at, old(at, indirect), indirect=indirect))
+    assert not may(Store("new", i0, here, mode=StoreMode.ATOMIC_ADD))
 
 
 def test_not_if_a_later_nest_of_the_kernel_reads_it() -> None:

@@ -49,6 +49,20 @@ def test_softmax() -> None:
     assert_same(program, made)
 
 
+def test_sums_of_what_is_stored_are_taken_in_one_loop() -> None:
+    """Though one of the sums is of what is made of the other's terms."""
+    m = Maker()
+    first = m.pointwise("first", [m.input("x", 48, 300)], lambda v: m.op(Op.TANH, v))
+    second = m.pointwise("second", [first], lambda v: m.op(Op.SIN, v))
+    (one,) = m.reduce("one", ReduceKind.SUM, [first], lambda v: v, [1])
+    (two,) = m.reduce("two", ReduceKind.SUM, [second], lambda v: v, [1])
+    program = m.program(first, second, one, two)
+    made = schedule(program, H100)
+    (group,) = made.groups
+    assert layers(group) == [(LOOP, ["first", "second", "one", "two"])]
+    assert_same(program, made)
+
+
 def test_layer_norm_with_epilogue() -> None:
     m = Maker()
     x, w = m.input("x", 64, 96), m.input("w", 96)

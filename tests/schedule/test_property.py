@@ -9,10 +9,13 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.decisions import UNDECIDED
 from harness.ir.nodes import ReduceKind, buffers_read, buffers_written, loads, reductions
 from harness.ir.ops import Op
 from harness.ir.program import Program, Role
 from harness.schedule.build import schedule
+from harness.schedule.facts import bits, gather
+from harness.schedule.fuse import Fuser
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, row_major
@@ -186,6 +189,25 @@ def test_fused_equals_unfused(seed: int) -> None:
     assert_rules(made)
     assert_points(made)
     assert_memory(made)
+
+
+def test_what_comes_before_and_after_two_kernels_does_so_of_one() -> None:
+    """``p`` before ``a``, and ``k`` after ``b``, which share what they read."""
+    m = Maker()
+    w, x = m.input("w", 20, 20), m.input("x", 20, 20)
+
+    def both(one: Tensor) -> tuple[Tensor, Tensor]:
+        """Read at two points, it is another kernel's."""
+        return one, one.permuted(1, 0)
+
+    p = m.pointwise("p", [w], lambda v: m.op(Op.TANH, v))
+    m.pointwise("a", [x, *both(p)], lambda v, *u: m.op(Op.ADD, v, m.op(Op.MUL, *u)))
+    b = m.pointwise("b", [x], lambda v: m.op(Op.SIN, v))
+    m.pointwise("k", both(b), lambda *v: m.op(Op.MUL, *v))
+    fuser = Fuser(gather(m.program()), UNDECIDED, H100)
+    fuser.run()
+    found = {n: (bits(k.before), bits(k.after)) for n, k in fuser.kernels.items()}
+    assert found == {0: ([], [1, 2, 3]), 1: ([0], [3]), 3: ([0, 1, 2], [])}
 
 
 @pytest.mark.parametrize("seed", range(4))

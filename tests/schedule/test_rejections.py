@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+
 import pytest
 import sympy
 
+from harness.dtypes import DType
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode
+from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode, Value
 from harness.ir.ops import Op
+from harness.ir.program import Role
 from harness.schedule import fuse, legality
 from harness.schedule.build import schedule
 from harness.schedule.group import Rejection, Schedule
 from harness.target import H100
-from tests.schedule.programs import Maker, assert_same, column
+from tests.schedule.programs import Maker, Tensor, assert_same, column
 
 
 def rejected(made: Schedule, condition: str) -> Rejection:
@@ -42,6 +47,17 @@ def test_reduction_sizes() -> None:
     assert rejected(made, "reduction sizes").reason == "n0 reduces 30 x 20, n1 reduces 20 x 30"
 
 
+def test_reduction_sizes_of_as_many_results() -> None:
+    m = Maker()
+    x, y, w = m.input("x", 20, 30), m.input("y", 20, 15), m.input("w", 20, 1)
+    (a,), (b,) = (
+        m.reduce(name, ReduceKind.SUM, [one, w], lambda v, u: m.op(Op.MUL, v, u), [1])
+        for name, one in (("a", x), ("b", y))
+    )
+    made = schedule(m.program(a, b), H100)
+    assert rejected(made, "reduction sizes").reason == "n0 reduces 20 x 30, n1 reduces 20 x 15"
+
+
 def test_square_row_and_column_sums_do_not_match() -> None:
     m = Maker()
     x = m.input("x", 20, 20)
@@ -67,6 +83,42 @@ def test_index_mismatch_of_a_transposed_read() -> None:
     assert "n1 reads a elsewhere than n0 writes it" in reason
     assert "20:20" in reason
     assert_same(program, made)
+
+
+def test_index_mismatch_of_a_row_further_on() -> None:
+    m = Maker()
+    x, y = m.input("x", 30, 20), m.input("y", 29, 20)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    head, tail = (Tensor("a", (29, 20), (20, 1), at) for at in (0, 20))
+    b = m.pointwise("b", [head], lambda v: m.op(Op.SIN, v), out=Tensor("a", (29, 20), (20, 1)))
+    c = m.pointwise("c", [tail, y], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(a, b, c)
+    made = schedule(program, H100)
+    assert len(made.groups) == 3
+    assert "n2 reads a elsewhere than n1 writes it" in rejected(made, "index mismatch").reason
+    assert_same(program, made)
+
+
+def test_what_numbers_say_is_no_place_that_two_kernels_have_in_common() -> None:
+    """Two points may write to it, of which all readers see what the last has written."""
+    m, at, i0 = Maker(), sympy.Symbol("at", integer=True), axis_symbol("i", 0)
+    x, t, y = (
+        m.input("x", 20),
+        m.buffer("t", (20,), Role.TEMPORARY),
+        m.buffer("y", (20,), Role.OUTPUT),
+    )
+    by = m.buffer("by", (20,), Role.INPUT, DType.I64)
+    place = ((at, m.builder.load(by.name, i0, DType.I64)),)
+    axes = (Axis(i0, sympy.Integer(20)),)
+    value = m.builder.load(x.name, i0, DType.F32)
+    read = m.builder.load(t.name, at, DType.F32, place)
+    m.nests = [
+        Nest("n0", axes, (), (Store(t.name, at, value, indirect=place),), ("t",)),
+        Nest("n1", axes, (), (Store(y.name, i0, read),), ("y",)),
+    ]
+    made = schedule(m.program(y), H100)
+    assert len(made.groups) == 2
+    assert "n1 reads t elsewhere than n0 writes it" in rejected(made, "index mismatch").reason
 
 
 def _of_other_shapes(rows: int, columns: int) -> Schedule:
@@ -117,6 +169,27 @@ def test_cycle_through_a_third_kernel() -> None:
     program = m.program(b, a)
     made = schedule(program, H100)
     assert "must run between" in rejected(made, "cycle").reason
+    assert_same(program, made)
+
+
+def test_cycle_that_another_fusion_has_made() -> None:
+    """``a`` and ``b`` could be one kernel until ``c``, which reads ``a`` at other points, and
+    ``d``, of which ``b`` does, are one: they share more."""
+    m = Maker()
+    p, q, r = (m.input(name, 20, 20) for name in "pqr")
+    a = m.pointwise("a", [p], lambda v: m.op(Op.TANH, v))
+    d = m.pointwise("d", [q, r], lambda v, u: m.op(Op.MUL, v, u))
+
+    def together(*loaded: Value) -> Value:
+        return functools.reduce(functools.partial(m.op, Op.ADD), loaded)
+
+    c, b = (
+        m.pointwise(name, [one, one.permuted(1, 0), *others], together)
+        for name, one, others in (("c", a, (q, r)), ("b", d, (p,)))
+    )
+    program = m.program(b, c)
+    made = schedule(program, H100)
+    assert [set(group.origins) for group in made.groups] == [{"a"}, {"c", "d"}, {"b"}]
     assert_same(program, made)
 
 
@@ -225,6 +298,8 @@ def test_too_many_nests() -> None:
     made = schedule(m.program(t), H100)
     assert len(made.groups) == 2
     assert f"limit {legality.MAX_NESTS}" in rejected(made, "too many nests").reason
+    # What a kernel keeps to itself is no argument: there may be more of it.
+    assert max(len(group.nests) for group in made.groups) > legality.MAX_BUFFERS
 
 
 def test_too_many_arguments() -> None:
@@ -338,3 +413,28 @@ def test_reductions_of_opposite_directions_stay_apart() -> None:
     assert len(made.groups) == 2
     assert rejected(made, "incompatible tilings")
     assert_same(program, made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "components", "more", "reason"),
+    [
+        (ReduceKind.SUM, (0,), False, None),
+        (ReduceKind.ARGMAX, (0,), False, "n1 is not added up by element"),
+        (ReduceKind.WELFORD, (0, 1), False, "n1 is not added up by element"),
+        (ReduceKind.SUM, (0,), True, "n2 goes on with what the columns are"),
+    ],
+)
+def test_only_sums_of_columns_are_added_up_while_rows_are_walked(
+    kind: ReduceKind, components: tuple[int, ...], more: bool, reason: str | None
+) -> None:
+    m = Maker()
+    x = m.input("x", 64, 16, 128)
+    (rows,) = m.reduce("rows", ReduceKind.MAX, [x], lambda v: v, [2])
+    columns = m.reduce("columns", kind, [x], lambda v: v, [1], components)
+    if more:
+        columns.append(m.pointwise("more", columns, lambda v: m.op(Op.TANH, v)))
+    few = dataclasses.replace(H100, multiprocessors=4)  # which as many strips fill
+    made = schedule(m.program(rows, *columns), few)
+    assert len(made.groups) == (1 if reason is None else 2)
+    if reason is not None:
+        assert rejected(made, "mixed order").reason == reason

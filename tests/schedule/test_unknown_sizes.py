@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import pytest
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.text import loads
 from harness.ir.index import axis_symbol, size_symbol
 from harness.ir.nodes import Axis, Builder, Nest, ReduceKind, Store
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
+from harness.pipeline import compile_graph
 from harness.schedule.build import schedule
 from harness.target import H100
 
@@ -62,3 +67,19 @@ def test_one_kernel() -> None:
     assert [[n.name for n in s.nests] for s in group.segments] == [["exp", "sum"], ["exp", "div"]]
     assert group.internal == {"e", "t"}
     assert len({n.stores[0].index for n in group.nests if n.stores[0].buffer == "e"}) == 1
+
+
+@pytest.mark.parametrize(("images", "kernels"), [("64", 1), ("s0", 2)])
+def test_strips_of_rows_are_of_known_sizes(images: str, kernels: int) -> None:
+    graph = loads(
+        f"""# harness graph 1
+def both_ways(
+    x: "f32[{images}, 16, 128]",
+):
+    rows: "f32[{images}, 16]" = aten.amax.default(x, [2])
+    columns: "f32[{images}, 128]" = aten.sum.dim_IntList(x, [1])
+    return (rows, columns)
+"""
+    )
+    made = compile_graph(graph, dataclasses.replace(H100, multiprocessors=4))
+    assert (len(made.kernels), made.report().failures) == (kernels, ())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 import sympy
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
-from harness.ir.index import FloorDiv, Mod
+from harness.heuristics.limits import MAX_REDUCTION_BLOCK
+from harness.heuristics.reduction import GATHERED
+from harness.ir.index import FloorDiv, Mod, size_symbol
 from harness.ir.nodes import ReduceKind, reductions
+from harness.ir.nodes import loads as loads_of
+from harness.pipeline import compile_graph
 from harness.schedule.group import SegmentKind
 from harness.target import H100
 from harness.tiling.build import LONGEST, kernel_name, plan
@@ -244,6 +249,126 @@ def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:
     assert planned(graphs.SOFTMAX).index_dtype is DType.I32
     big = graphs.graph_of_size(1 << 16, 1 << 15)
     assert planned(big).index_dtype is DType.I64
+
+
+def _only(text: str) -> KernelPlan:
+    (kernel,) = compile_graph(loads(f"# harness graph 1\n{text}"), H100).kernels
+    return kernel.source.plan
+
+
+@pytest.mark.parametrize(
+    ("times", "wide"), [(1 << 17, False), (1 << 18, True), (-(1 << 17), False), (-(1 << 18), True)]
+)
+def test_indices_are_wide_where_they_are_made_into_large_numbers(times: int, wide: bool) -> None:
+    plan = _only(
+        f"""def numbers(
+    x: "i64[8193]",
+):
+    at: "i64[8193]" = aten.arange.start_step(0, 8193, 1, dtype=torch.int64)
+    large: "i64[8193]" = aten.mul.Tensor(at, {times})
+    out: "i64[8193]" = aten.add.Tensor(large, x)
+    return (out,)
+"""
+    )
+    assert plan.index_dtype is (DType.I64 if wide else DType.I32)
+
+
+@pytest.mark.parametrize(("size", "wide"), [(4000, False), (40000, True)])
+def test_indices_are_wide_where_what_is_divided_is_large(size: int, wide: bool) -> None:
+    new = size * 3 // 2 + 1
+    plan = _only(
+        f"""def stretched(
+    x: "f32[8, {size}]",
+):
+    at: "i64[{new}]" = aten.arange.start_step(0, {new}, 1, dtype=torch.int64)
+    far: "i64[{new}]" = aten.mul.Tensor(at, {size})
+    place: "i64[{new}]" = aten.div.Tensor_mode(far, {new}, rounding_mode="floor")
+    out: "f32[8, {new}]" = aten.index.Tensor(x, [None, place])
+    return (out,)
+"""
+    )
+    assert plan.index_dtype is (DType.I64 if wide else DType.I32)
+
+
+@pytest.mark.parametrize(("rows", "told"), [(16, True), (1 << 16, False)])
+def test_a_launch_is_not_asked_where_something_known_is_large(rows: int, told: bool) -> None:
+    plan = _only(
+        f"""def taken(
+    table: "i8[{rows}, 65536]",
+    at: "i64[s0]",
+):
+    out: "i8[s0, 65536]" = aten.index.Tensor(table, [at])
+    return (out,)
+"""
+    )
+    s0 = size_symbol("s0")
+    assert plan.extents == ((s0, 65536 * s0) if told else ())
+
+
+@pytest.mark.parametrize(("number", "told"), [("2*s0 - 3", True), ("s0//2", False)])
+def test_a_launch_is_asked_for_sums_and_products_of_sizes(number: str, told: bool) -> None:
+    plan = _only(
+        f"""def added(
+    x: "i64[s0]",
+):
+    out: "i64[s0]" = aten.add.Tensor(x, sym("{number}"))
+    return (out,)
+"""
+    )
+    assert bool(plan.extents) is told
+
+
+def test_a_launch_counts_to_where_the_last_chunk_of_rows_may_end() -> None:
+    plan = _only(
+        """def columns(
+    x: "f32[s0, 64]",
+):
+    out: "f32[64]" = aten.sum.dim_IntList(x, [0])
+    return (out,)
+"""
+    )
+    assert plan.facts.chunked
+    assert size_symbol("s0") + MAX_REDUCTION_BLOCK * GATHERED in plan.extents
+
+
+@pytest.mark.parametrize(("looped", "read"), [(True, {"a", "y"}), (False, {"a"})])
+def test_a_later_loop_reads_what_an_earlier_one_has_stored(looped: bool, read: set[str]) -> None:
+    """One block still has it."""
+    text = """# harness graph 1
+def rows(
+    a: "f32[64, 5000]",
+):
+    y: "f32[64, 5000]" = aten.exp.default(a)
+    total: "f32[64, 1]" = aten.sum.dim_IntList(y, [1], True)
+    z: "f32[64, 5000]" = aten.div.Tensor(y, total)
+    return (y, z)
+"""
+    (kernel,) = compile_graph(loads(text), H100, Decisions(loops={"total": looped})).kernels
+    assert {load.buffer for load in loads_of(kernel.source.plan.stores)} == read
+
+
+@pytest.mark.parametrize(
+    ("first", "held"), [("exp.default(a)", True), ("cumsum.default(a, 0)", False)]
+)
+def test_no_block_beside_a_loop_that_overwrites_what_the_block_reads_again(
+    first: str, held: bool
+) -> None:
+    """The loop reads what it has stored, in the memory of what it has read by then."""
+    text = f"""# harness graph 1
+def rows(
+    a: "f32[64, s0]",
+):
+    x: "f32[64, s0]" = aten.{first}
+    y: "f32[64, s0]" = aten.exp.default(x)
+    total: "f32[64, 1]" = aten.sum.dim_IntList(y, [1], True)
+    z: "f32[64, s0]" = aten.div.Tensor(y, total)
+    return (y, z)
+"""
+    apart = Decisions(kernels={"x": 0, "y": 1, "total": 1, "z": 1})
+    *_, kernel = compile_graph(loads(text), H100, apart).kernels
+    plan = kernel.source.plan
+    assert (plan.held is not None) is held
+    assert (("x", "y") in [argument.buffers for argument in plan.arguments]) is not held
 
 
 def test_names_are_short_and_say_what_is_computed() -> None:

@@ -21,6 +21,7 @@ def test_merging_keeps_what_an_index_tells_apart() -> None:
     assert mergeable(FloorDiv(8 * I0 + I1, sympy.Integer(3)), I0, I1, EIGHT)
     assert not mergeable(9 * I0 + I1, I0, I1, EIGHT)
     assert not mergeable(I0 * I1, I0, I1, EIGHT)
+    assert not mergeable(I1**2, I0, I1, EIGHT)
     assert not mergeable(I1, I0, I1, EIGHT)
 
 

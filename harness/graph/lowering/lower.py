@@ -316,18 +316,13 @@ class Lowering:
         self._made([(buffer, result)], self.origins[name])
 
     def _is_same(self, node: Node, result: Tensor, kind: TensorType, rule: Rule | None) -> bool:
-        """Whether a node is another name of its only operand: a view that changes nothing.
+        """Whether a node is another name of its operand: a view that changes nothing.
         What torch promises to be a copy is none, so that an output never shares memory
         with an input unexpectedly."""
-        names = list(node.refs())
-        return (
-            rule is not None
-            and rule.view
-            and not rule.fresh
-            and len(names) == 1
-            and self.types.get(names[0]) == kind
-            and self.tensors[names[0]].value is result.value
-        )
+        if rule is None or not rule.view or rule.fresh:
+            return False
+        first = next(node.refs())
+        return self.types.get(first) == kind and self.tensors[first].value is result.value
 
     def _become(self, name: str, other: str) -> None:
         root = self.alias[name] = self.alias.get(other, other)

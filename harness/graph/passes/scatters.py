@@ -108,7 +108,7 @@ def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> No
         "copies", "aten.index_put.default", kind, zeros, (copy, *found.indices), found.values, True
     )
     made = (n for n in graph.nodes if n.name == found.source.name and n.op == "aten.full.default")
-    zero = any(node.args[1] == 0 and node.args[1] is not False for node in made)
+    zero = any(node.args[1] == 0 for node in made)
     label = "" if zero else "total"
     total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, kind.dtype, label)
     if label:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
-from harness.ir.nodes import Nest
+from harness.ir.nodes import Nest, StoreMode, loads
 from harness.ir.program import Program
 from harness.ir.verify import verify
 from tests.ir.oracle import interpret
@@ -28,6 +29,7 @@ def check(graph: Graph, seed: int = 0) -> Program:
     in its mutated inputs (in the recorded types) with torch. Returns the program."""
     program = lower(graph)
     verify(program)
+    _reads_what_it_changes_at_its_point(program)
     tensors = random_inputs(graph, "cpu", seed)
     given = {i.name: as_numpy(t).copy() for i, t in zip(graph.inputs, tensors, strict=True)}
     results = {**given, **interpret(program, given, float64=True)}
@@ -42,6 +44,14 @@ def check(graph: Graph, seed: int = 0) -> Program:
             wanted = as_numpy(tensors[names.index(mutation.input)])
             close(results[mutation.input], wanted, 1e-2, mutation.input)
     return program
+
+
+def _reads_what_it_changes_at_its_point(program: Program) -> None:
+    """numpy reads all before it writes, a kernel does not."""
+    for nest in program.nests:
+        for store, load in itertools.product(nest.stores, loads(nest.stores)):
+            same = (load.index, load.indirect, store.mode) == (store.index, (), StoreMode.PLAIN)
+            assert same or load.buffer != store.buffer, nest.name
 
 
 def close(got: Any, wanted: Any, tolerance: float, name: str) -> None:

@@ -253,6 +253,56 @@ def test_a_chain_of_updates_that_read_each_other() -> None:
     check(b.graph(mutations=tuple(zip((x, y, z), new, strict=True))))
 
 
+def _put(b: GraphBuilder, base: Ref, place: Ref, value: Ref, add: bool = False) -> Ref:
+    return b.call("aten.index_put.default", base, (place,), value, add)
+
+
+def test_what_is_scattered_into_an_input_reads_nothing_that_it_changes() -> None:
+    """Else, and where it starts from something else, it is made apart and copied."""
+    for case in ("alone", "elsewhere", "same", "repeated", "by itself", "other"):
+        b = GraphBuilder()
+        x, y = (b.input(name, (5,), DType.I64, bound=5) for name in "xy")
+        place = b.input("place", (3,), DType.I64, bound=5)
+        value = b.input("value", (3,), DType.I64)
+        match case:
+            case "alone":
+                new = _put(b, x, place, value)
+            case "elsewhere":
+                new = _put(b, x, place, b.call("aten.slice.Tensor", x, 0, 0, 3))
+            case "same":
+                taken = b.call("aten.index.Tensor", x, (place,))
+                new = _put(b, x, place, b.call("aten.mul.Tensor", taken, 2))
+            case "repeated":
+                x = b.input("one", (1,), DType.I64)
+                zeros = b.call("aten.full.default", (3,), 0, dtype=DType.I64)
+                new = _put(b, x, zeros, b.call("aten.expand.default", x, (3,)), add=True)
+            case "by itself":
+                new = _put(b, x, x, y)
+            case _:
+                new = _put(b, y, place, value)
+        program = check(b.graph(mutations=((x, new),)))
+        assert (len(program.nests) == 1) is (case == "alone"), case
+
+
+def test_an_input_is_scattered_into_after_what_reads_it() -> None:
+    """And made apart where what it is made of changes before."""
+    for order in ((0,), (0, 1), (1, 0)):
+        b = GraphBuilder()
+        x, y = b.input("x", (5,)), b.input("y", (5,))
+        place = b.input("place", (5,), DType.I64, bound=5)
+        changes = (x, _put(b, x, place, y)), (y, b.call("aten.mul.Tensor", x, 2))
+        outputs = [value for n, (_, value) in enumerate(changes) if n not in order]
+        check(b.graph(*outputs, mutations=tuple(changes[n] for n in order)))
+
+
+def test_a_value_of_another_shape_is_not_stored_into_an_input() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3, 4))
+    row = b.call("aten.amax.default", x, (0,))
+    with pytest.raises(UnsupportedOperator, match="stored into %x"):
+        lower(b.graph(mutations=((x, row),)))
+
+
 def test_nearest_upsampling_written_with_floats_addresses_linearly() -> None:
     b = GraphBuilder()
     x = b.input("x", (2, 6))

@@ -8,6 +8,7 @@ from harness.dtypes import DType
 from harness.graph.model import Arg, Graph
 from harness.graph.passes.scatters import copy_scatters
 from harness.graph.replay import random_inputs, replay
+from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.target import H100
 from tests.graph.building import GraphBuilder, assert_close
@@ -92,3 +93,26 @@ def test_copies_cost_no_kernel_of_their_own() -> None:
     assert dict(made.splits) == {"put": 64}
     # Zeros, additions, the sum over copies.
     assert len(made.kernels) == 3
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "kind"),
+    [
+        ("i64[64]", "f32[64, 3]", "i64[5, 3]"),  # integers are exact in any order
+        ("b8[8]", "f32[8, 3]", "f32[8, 3]"),  # a mask
+        ("i64[]", "f32[3]", "f32[5, 3]"),  # one point
+        ("i64[s0]", "f32[s0, 3]", "f32[5, 3]"),
+    ],
+)
+def test_scatters_of_other_kinds_stay(place: str, value: str, kind: str) -> None:
+    text = f"""# harness graph 1
+def other(
+    base: "{kind}",
+    place: "{place}",
+    value: "{value.replace("f32", kind[:3])}",
+):
+    put: "{kind}" = aten.index_put.default(base, [place], value, True)
+    return (put,)
+"""
+    graph = loads(text)
+    assert copy_scatters(graph, lambda name, default: 8).nodes == graph.nodes
