@@ -7,6 +7,7 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 
 from harness.codegen.exchange import Exchange
@@ -74,16 +75,18 @@ def test_gradients_of_normalised_rows_that_no_program_holds(interpreter: Interpr
         torch.testing.assert_close(one.double(), right, rtol=rounding, atol=2e-3)
 
 
-def test_no_program_begins_behind_what_is_reduced() -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_no_program_begins_behind_what_is_reduced(alone: bool) -> None:
     """A loop that is unrolled counts its turns without a sign: from 2,304 to 2,100 there are 2**26,
     of which one to three, before the end, were taken (2,100 rows in 16 chunks of 192)."""
     rng = random.Random(5)
-    for programs in (16, *(rng.randint(1, 64) for _ in range(200))):
+    plan: Any = SimpleNamespace(aligned=None, facts=SimpleNamespace(alone=alone))
+    for programs in (1, 16, *(rng.randint(1, 64) for _ in range(200))):
         numel, block = rng.randint(0, 5000), rng.choice((8, 32, 64))
         found: list[int] = []
         for number in range(programs):
             names = {"r0_numel": numel, "CHUNKS": programs, "R0_BLOCK": block, "at": number}
-            exec("\n".join(Exchange(1, "CHUNKS").part("at")), {"tl": _Numbers}, names)
+            exec("\n".join(Exchange(plan, 1, "CHUNKS").part("at")), {"tl": _Numbers}, names)
             assert names["r0_first"] <= names["r0_stop"] <= numel
             found += range(names["r0_first"], names["r0_stop"])
         assert found == list(range(numel))
@@ -93,27 +96,3 @@ class _Numbers:
     """What parts are computed with."""
 
     minimum = min
-
-
-def test_parts_of_a_row_are_whole_turns_of_its_loop() -> None:
-    """Of blocks that are left each would wait for memory alone. Every element is in one part."""
-    rng = random.Random()
-    for turns in (1, 2, 4):
-        lines = Exchange(1, "CHUNKS", turns=True).part("number")
-        for _ in range(200):
-            block, chunks, numel = rng.choice((16, 256)), 1 << rng.randrange(8), rng.randrange(9999)
-            known: dict[str, Any] = {
-                "R0_BLOCK": block,
-                "CHUNKS": chunks,
-                "UNROLL": turns,
-                "r0_numel": numel,
-            }
-            known["tl"] = SimpleNamespace(minimum=min, where=lambda test, a, b: a if test else b)
-            end = 0
-            for known["number"] in range(chunks):
-                exec("\n".join(lines), {}, known)
-                assert known["r0_first"] == end
-                end = known["r0_stop"]
-            assert end == numel
-            blocks = known["r0_part"] // block
-            assert blocks <= 2 * turns or blocks % turns < 2
