@@ -194,6 +194,22 @@ def test_the_pieces_of_a_gates_gradient_are_computed_at_once(interpreter: Interp
     check(graph, compiled, interpreter)
 
 
+@pytest.mark.parametrize("returned", [True, False])
+def test_many_columns_beside_each_other_are_stored_by_one_nest(
+    interpreter: InterpreterPool, returned: bool
+) -> None:
+    """At each row all of them, not at each element the one of 20 that is there."""
+    b = GraphBuilder()
+    columns = [b.input(f"x{n}", (37, 1), DType.BF16) for n in range(20)]
+    joined = b.call("aten.cat.default", tuple(columns), -1)
+    graph = b.graph(joined if returned else b.call("aten.exp.default", joined))
+    compiled = compile_graph(graph, H100)
+    text = compiled.kernels[0].source.text
+    assert text.count("tl.load(") == text.count("tl.store(") == 20 and "tl.where(" not in text
+    assert len(compiled.kernels) == 1 + (not returned)
+    check(graph, compiled, interpreter)
+
+
 def test_input_in_another_layout_is_copied_and_copied_back(interpreter: InterpreterPool) -> None:
     b = GraphBuilder()
     x = b.input("x", (6, 10))

@@ -369,7 +369,9 @@ class Lowering:
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
         pieces, dim = [tensor], 0
-        if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
+        many = name in self.types and len(list(self.graph.node(name).refs())) > cost.MOST_LOADS
+        own = name in self.context.outputs and self.uses.demand[name].users == 1
+        if (own or many) and not changes:
             rows = self.maker.reduced({x.buffer for x in cost.profile(tensor.value).loads})
             node, scalar = self.graph.node(name), self.context.scalar
             pieces, dim = at_once(node, self.tensors, kind, scalar, rows) or (pieces, dim)
