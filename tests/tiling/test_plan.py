@@ -136,6 +136,21 @@ def g(
     assert category(500, 2, "f16") is category(500, 1, "f32") is Category.REDUCTION
 
 
+def test_rows_put_together_from_pieces_are_held_as_others() -> None:
+    text = """# harness graph 1
+def g(
+    x: "f16[64, 12544]",
+    z: "f16[64, 12544]",
+):
+    c: "f16[64, 25088]" = aten.cat.default([x, z], 1)
+    s: "f32[64, 1]" = aten.sum.dim_IntList(c, [1], True, dtype=torch.float32)
+    y: "f32[64, 25088]" = aten.mul.Tensor(c, s)
+    r: "f16[64, 25088]" = aten._to_copy.default(y, dtype=torch.float16)
+    return (r,)
+"""
+    assert planned(loads(text)).category is Category.PERSISTENT
+
+
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     two = splits(64, 64)
     write = Access(X0 + 64 * X1, 4, True)
