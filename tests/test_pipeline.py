@@ -126,6 +126,8 @@ def test_rows_that_are_read_again_are_split_where_blocks_do_not_fill_the_device(
     ("rows", "reduced", "loads", "parts"),
     [
         (1, 25088, 16, 24),  # a norm of pooled images
+        (1, 12544, 6, 12),  # a single row, half as many loads
+        (1, 12544, 4, 1),
         (32, 30720, 6, 16),
         (32, 20480, 5, 1),  # as fast in one program
         (128, 25088, 9, 1),  # nearly every multiprocessor has one
