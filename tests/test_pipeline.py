@@ -126,6 +126,8 @@ def test_rows_that_are_read_again_are_split_where_blocks_do_not_fill_the_device(
     ("rows", "reduced", "loads", "parts"),
     [
         (1, 25088, 16, 24),  # a norm of pooled images
+        (1, 12544, 6, 12),  # a single row, half as many loads
+        (1, 12544, 4, 1),
         (32, 30720, 6, 16),
         (32, 20480, 5, 1),  # as fast in one program
         (128, 25088, 9, 1),  # nearly every multiprocessor has one
@@ -191,6 +193,22 @@ def test_the_pieces_of_a_gates_gradient_are_computed_at_once(interpreter: Interp
     compiled = compile_graph(graph, H100)
     (kernel,) = compiled.kernels
     assert kernel.source.text.count("tl.store(") == 2
+    check(graph, compiled, interpreter)
+
+
+@pytest.mark.parametrize("returned", [True, False])
+def test_many_columns_beside_each_other_are_stored_by_one_nest(
+    interpreter: InterpreterPool, returned: bool
+) -> None:
+    """At each row all of them, not at each element the one of 40 that is there."""
+    b = GraphBuilder()
+    columns = [b.input(f"x{n}", (37, 1), DType.BF16) for n in range(40)]
+    joined = b.call("aten.cat.default", tuple(columns), -1)
+    graph = b.graph(joined if returned else b.call("aten.exp.default", joined))
+    compiled = compile_graph(graph, H100)
+    text = compiled.kernels[0].source.text
+    assert text.count("tl.load(") == text.count("tl.store(") == 40 and "tl.where(" not in text
+    assert len(compiled.kernels) == 1 + (not returned)
     check(graph, compiled, interpreter)
 
 

@@ -54,7 +54,10 @@ def emit(
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
     if is_user_file(graph):
-        made = _by_hand(Path(graph), small, failures)
+        stem = Path(graph).stem
+        found, failed = UserEntry(Path(graph)).modules(small)
+        made: Iterator[tuple[str, EmittedModule, int]] = ((stem, one, 1) for one in found)
+        failures += [{"graph": stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
     else:
         files = find_graphs(answer.options, suite, [graph])
         made = _compiled(answer, files, chosen, small, failures)
@@ -75,15 +78,6 @@ def emit(
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
     return FAILED if failures else FINE
-
-
-def _by_hand(
-    path: Path, small: bool, failures: list[dict[str, str]]
-) -> Iterator[tuple[str, EmittedModule, int]]:
-    """The hand-written kernels of a file: its name, a module, one launch."""
-    found, failed = UserEntry(path).modules(small)
-    yield from ((path.stem, module, 1) for module in found)
-    failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
 
 
 def _compiled(

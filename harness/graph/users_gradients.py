@@ -53,7 +53,8 @@ def mark_users(gm: fx.GraphModule, of: str = "", within: str = "") -> None:
             bodies: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
             nodes = [node for part in bodies for one in part.modules() for node in one.graph.nodes]
             # Of other gradients that users wrote there would be no mark.
-            if not any(_is_unmarked(node, call.target) for node in nodes):
+            own = [n.target for n in nodes if n.op == "call_function" and is_a_users(n.target)]
+            if all(target in (autograd_function_apply, call.target) for target in own):
                 for part in bodies:
                     mark_users(part, name)
 
@@ -84,11 +85,6 @@ def inline(gm: fx.GraphModule, wanted: Callable[[fx.Node, fx.GraphModule], bool]
         gm.graph.erase_node(node)
         calls += (values[inner] for inner in body.graph.nodes if inner.target in _GRAPHS)
     gm.recompile()
-
-
-def _is_unmarked(node: fx.Node, around: Any) -> bool:
-    calls = node.op == "call_function" and is_a_users(node.target)
-    return calls and node.target not in (autograd_function_apply, around)
 
 
 def _own(node: fx.Node) -> fx.Node:

@@ -135,7 +135,13 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     constants = {n: p.default for n, p in constexprs.items() if p.default is not p.empty}
     constants |= dict(declaration.constants)
     constants = {n: v for n, v in constants.items() if n not in made[0]}
-    _require_constants(where, made, constexprs, constants)
+    for config in made:
+        if missing := [n for n in constexprs if n not in config and n not in constants]:
+            got = f"{', '.join(missing)} in {dict(config)}"
+            expected = "a value in every candidate, in constants, or as its default"
+            raise wrong("a constexpr parameter has no value", got, expected, where)
+        if (set(config) ^ set(made[0])) - set(_OPTIONS):
+            raise wrong("candidates set different names", str(dict(config)), "the same", where)
     known = {*arguments, *constants, *made[0], *declaration.sizes} - set(_OPTIONS)
     finished = tuple({**c, **{n: c.get(n, usual) for n, usual in _OPTIONS.items()}} for c in made)
     if taken := _RESERVED & bound_names(text.device):
@@ -194,21 +200,6 @@ def _config(where: str, given: Any, constexprs: Mapping[str, Any]) -> dict[str, 
             what = "a candidate holds no whole number"
             raise wrong(what, f"{name}={value!r}", "constants={…}", where)
     return {str(name): int(value) for name, value in given.items()}
-
-
-def _require_constants(
-    where: str,
-    configs: Sequence[Mapping[str, int]],
-    constexprs: Mapping[str, Any],
-    constants: Mapping[str, Any],
-) -> None:
-    for config in configs:
-        if missing := [n for n in constexprs if n not in config and n not in constants]:
-            got = f"{', '.join(missing)} in {dict(config)}"
-            expected = "a value in every candidate, in constants, or as its default"
-            raise wrong("a constexpr parameter has no value", got, expected, where)
-        if (set(config) ^ set(configs[0])) - set(_OPTIONS):
-            raise wrong("candidates set different names", str(dict(config)), "the same", where)
 
 
 def _asked(

@@ -14,6 +14,9 @@ from harness.target import Target
 
 _MANY_BYTES_PER_ELEMENT = 28
 _WINDOW = 4
+_MANY_COLUMNS = 16
+"""Columns that each point copies to their places beside each other, from which on a thread has one
+point: 128 columns of 8192 rows took 46 us on an H200 with 32 programs, 24 with 64."""
 _MANY_POINTS, _MANY_LOADS = 1 << 20, 7
 """Of a kernel of two tiles, by 77 of the corpus on an H200: its first choice took 1.10 times the
 fastest's time with 32 x 64 and 4 warps, which seven kernels of the default suite had taught, and
@@ -27,6 +30,12 @@ H200, seventeen with fewer loads 0.97 to 1.13."""
 def is_window(facts: Facts) -> bool:
     """Whether most loads skip elements, as those of a pooling window with a stride do."""
     return len(facts.sizes) == 1 and facts.strided >= max(_WINDOW, facts.loads // 2)
+
+
+def has_rules(facts: Facts) -> bool:
+    """Whether it is of a kind that recorded tunings had nothing of."""
+    columns = len(facts.sizes) == 1 and facts.loads == facts.stores >= _MANY_COLUMNS
+    return columns or is_window(facts) or facts.pieces or facts.shared
 
 
 def proposals(facts: Facts, _: Target) -> list[Proposal]:
@@ -48,6 +57,8 @@ def _one(facts: Facts) -> list[Proposal]:
         # two.
         blocks = [(512, 8), (256, 8), (512, 16), (128, 4), (1024, 8)]
         return [Proposal((("x", x),), warps=w, max_warps=16) for x, w in blocks]
+    if facts.loads == facts.stores >= _MANY_COLUMNS:
+        return [Proposal((("x", x),), warps=w) for x, w in ((64, 2), (128, 4), (32, 1), (256, 8))]
     # 1024, less where that would leave multiprocessors without a block
     base = max(256, min(last_power_of_two(facts.parallel // 512), 1024))
     heavy = _bytes_per_point(facts) >= _MANY_BYTES_PER_ELEMENT

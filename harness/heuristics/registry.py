@@ -50,7 +50,7 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
     unlike = {  # blocks so large, such loads, were not among what was learnt from
         Family.REDUCTION: facts.aligned or reduction.has_rules(facts, target),
-        Family.POINTWISE: pointwise.is_window(facts) or facts.pieces or facts.shared,
+        Family.POINTWISE: pointwise.has_rules(facts),
         Family.PERSISTENT: persistent.has_half(facts, target),
     }
     tree = trees().get(kind_of(facts))

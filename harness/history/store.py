@@ -71,8 +71,27 @@ def load(path: str | os.PathLike[str]) -> Run:
     another kind, or of a later schema version. Loading executes nothing that the file holds."""
     path = Path(path)
     run, table = _read(path)
-    rows, version = table.to_pylist(), int(table.schema.metadata[VERSION_KEY])
-    return replace(run, graphs=_with_kernels(run, rows, str(path), version))
+    version = int(table.schema.metadata[VERSION_KEY])
+    kernels: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
+    regions = {graph.name: graph.regions for graph in run.graphs}
+    for number, row in enumerate(table.to_pylist()):
+        place = f"{path}: row {number}"
+        try:
+            kernel = schema.kernel_of(row, version, place)
+            found = schema.regions_of(row, place)
+        except ValueError as error:  # a mapping that is no JSON
+            raise RecordError("a run file's row is damaged", place, got=str(error)) from error
+        if row["graph"] not in kernels:
+            raise RecordError(
+                "a run file's row belongs to no graph of the run",
+                str(path),
+                got=str(row["graph"]),
+                expected=", ".join(kernels),
+            )
+        kernels[row["graph"]].append(kernel)
+        regions[row["graph"]] += found
+    made = (replace(g, kernels=tuple(kernels[g.name]), regions=regions[g.name]) for g in run.graphs)
+    return replace(run, graphs=tuple(made))
 
 
 def load_modules(path: Path, graphs: Collection[str]) -> list[GraphRecord]:
@@ -128,32 +147,6 @@ def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
         return json.loads(metadata[RUN_KEY])
     except ValueError as error:
         raise RecordError("a run file's metadata is no JSON", str(path), got=str(error)) from error
-
-
-def _with_kernels(
-    run: Run, rows: list[dict[str, Any]], where: str, version: int
-) -> tuple[GraphRecord, ...]:
-    kernels: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
-    regions = {graph.name: graph.regions for graph in run.graphs}
-    for number, row in enumerate(rows):
-        place = f"{where}: row {number}"
-        try:
-            kernel = schema.kernel_of(row, version, place)
-            found = schema.regions_of(row, place)
-        except ValueError as error:  # a mapping that is no JSON
-            raise RecordError("a run file's row is damaged", place, got=str(error)) from error
-        if row["graph"] not in kernels:
-            raise RecordError(
-                "a run file's row belongs to no graph of the run",
-                where,
-                got=str(row["graph"]),
-                expected=", ".join(kernels),
-            )
-        kernels[row["graph"]].append(kernel)
-        regions[row["graph"]] += found
-    return tuple(
-        replace(g, kernels=tuple(kernels[g.name]), regions=regions[g.name]) for g in run.graphs
-    )
 
 
 def write_error(path: Path, error: OSError) -> RecordError:

@@ -108,25 +108,14 @@ def _measure(
     if any(s not in extents and not s.is_positive for s in used):  # read from memory
         return _Slice(math.prod(extents.values()), None, None)
     low, high = (numeric(None if b is None else tidy(b), sizes) for b in simplifier.bounds(index))
-    parts = _independent(index, variables, simplifier)
-    count = math.prod(_distinct(*part, extents, sizes) for part in parts)
+    terms = [(t, simplifier.free_symbols(t)) for t in sympy.Add.make_args(index)]
+    count = 1
+    for group in joined([v for v in variables if v in used] for _, used in terms):  # share none
+        own = sympy.Add(*(term for term, used in terms if not used.isdisjoint(group)))
+        count *= _distinct(tuple(v for v in variables if v in group), own, extents, sizes)
     if low is not None and high is not None:
         count = min(count, high - low + 1)
     return _Slice(count, low, high)
-
-
-def _independent(
-    index: sympy.Expr, variables: Sequence[sympy.Symbol], simplifier: Simplifier
-) -> list[tuple[tuple[sympy.Symbol, ...], sympy.Expr]]:
-    """The terms of ``index`` in groups that share no variable."""
-    parts = [(t, simplifier.free_symbols(t)) for t in sympy.Add.make_args(index)]
-    return [
-        (
-            tuple(v for v in variables if v in group),
-            sympy.Add(*(term for term, used in parts if not used.isdisjoint(group))),
-        )
-        for group in joined([v for v in variables if v in used] for _, used in parts)
-    ]
 
 
 def _distinct(

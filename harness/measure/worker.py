@@ -159,7 +159,9 @@ class Gpu:
         is ``known`` of the same device is not measured again."""
         timer = self.timer
         if known is None or known.machine.gpu_uuid != current_uuid():
-            machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
+            machine = fingerprint(
+                (lambda: [timer.engine.flush() for _ in range(_FLUSHES)]) if bandwidths else None
+            )
             limits = roofline.measure(timer) if bandwidths else None
             if bandwidths and timer.watch is not None:
                 timer.watch.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
@@ -181,11 +183,6 @@ class Gpu:
             load=self._load,
         )
         return known
-
-
-def _busy(timer: CudaTimer) -> None:
-    for _ in range(_FLUSHES):
-        timer.engine.flush()
 
 
 def no_device(error: Exception) -> NoDevice:

@@ -45,7 +45,19 @@ def _report(
 
 def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     """Patterns, heaviest first, and how many the corpus holds."""
-    rows = [_pattern(pattern) for pattern in patterns]
+    rows: list[dict[str, Any]] = [
+        {
+            **fields(pattern, "name kind nodes"),
+            "MB": round(pattern.bytes / 1e6, 3),
+            "models": len({use.capture.partition("/")[0] for use in pattern.uses}),
+            "calls": sum(use.calls for use in pattern.uses),
+            "weight": f"{pattern.weight:.3%}",
+            "dtypes": " ".join(pattern.dtypes),
+            "operators": " ".join(pattern.operators),
+            "without_small": pattern.without_small,
+        }
+        for pattern in patterns
+    ]
     models = {use.capture.partition("/")[0] for p in patterns for use in p.uses}
     small = sum(1 for p in patterns if not p.without_small)
     whole = len(corpus.patterns)
@@ -57,19 +69,6 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     )
     document = {"corpus": corpus.digest, "of": whole, "patterns": rows}
     return replace(_report(_PATTERNS, rows[:_SHOWN], total, document), rows=lambda: rows)
-
-
-def _pattern(pattern: Pattern) -> dict[str, Any]:
-    return {
-        **fields(pattern, "name kind nodes"),
-        "MB": round(pattern.bytes / 1e6, 3),
-        "models": len({use.capture.partition("/")[0] for use in pattern.uses}),
-        "calls": sum(use.calls for use in pattern.uses),
-        "weight": f"{pattern.weight:.3%}",
-        "dtypes": " ".join(pattern.dtypes),
-        "operators": " ".join(pattern.operators),
-        "without_small": pattern.without_small,
-    }
 
 
 def captures_report(corpus: Corpus, shown: Sequence[Capture]) -> Report:

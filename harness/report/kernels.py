@@ -303,18 +303,17 @@ def _precision(run: Run) -> str:
 
 def _run_document(run: Run) -> dict[str, Any]:
     document = to_json(replace(run, graphs=()))
-    graphs = [_graph_document(graph) for graph in run.graphs]
+    graphs = [
+        {
+            **to_json(replace(graph, kernels=())),
+            "library_calls": graph.calls.total(),
+            "library_operators": to_json(graph.library_calls),
+            "launches": graph.launches,
+            "kernels": [_kernel_document(kernel) for kernel in graph.kernels],
+        }
+        for graph in run.graphs
+    ]
     return {"run": document.pop("id"), **document, "graphs": graphs}
-
-
-def _graph_document(graph: GraphRecord) -> dict[str, Any]:
-    return {
-        **to_json(replace(graph, kernels=())),
-        "library_calls": graph.calls.total(),
-        "library_operators": to_json(graph.library_calls),
-        "launches": graph.launches,
-        "kernels": [_kernel_document(kernel) for kernel in graph.kernels],
-    }
 
 
 def _kernel_document(kernel: KernelRecord) -> dict[str, Any]:

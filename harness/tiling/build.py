@@ -23,7 +23,6 @@ from harness.ir.nodes import (
     Builder,
     IndexValue,
     Load,
-    Masked,
     ReduceKind,
     Sort,
     Store,
@@ -187,14 +186,12 @@ def _persistent(
 
 
 def _loaded(group: FusedGroup) -> int:
-    """How many numbers a point of a row loads before the last reduction; 0 where some are pieces,
-    which loops have branches for."""
+    """How many numbers a point of a row loads before the last reduction."""
     loops = (s.nests for s in group.segments if any(reductions(n.stores) for n in s.nests))
     every = [v for nests in loops for nest in nests for v in values(nest.stores)]
     found = {(v.buffer, v.index) for v in every if isinstance(v, Load)}
     own, along = {s.buffer for n in group.nests for s in n.stores}, {a.var for a in group.raxes}
-    count = sum(b not in own and not along.isdisjoint(i.free_symbols) for b, i in found)
-    return 0 if any(isinstance(v, Masked) for v in every) else count
+    return sum(b not in own and not along.isdisjoint(i.free_symbols) for b, i in found)
 
 
 def _moved_within(group: FusedGroup) -> int:

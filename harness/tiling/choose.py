@@ -64,6 +64,10 @@ MIXED = 4
 """A direction counts if it has at least one ``MIXED``-th of the other one's bytes; that across rows
 half of it, since each of its elements takes a sector where rows are read one by one."""
 
+ACROSS = 1 << 20
+"""Bytes in whose order it pays to have the rows: 126 MB took 33 us on an H200, not 60, 46 kB 3.4,
+not 2.8."""
+
 LONG_STRIP = 256
 """Columns from which on a program has columns of a single strip of rows."""
 
@@ -293,7 +297,7 @@ def reduction_hint(
     for access in (a for a in accesses if a.index.free_symbols & along):
         if (unit := unit_stride(access, (*parallel, *reduced))) is not None:
             found[unit] += access.itemsize * touched_points(access.index, (*parallel, *reduced))
-    beside = sorted(parallel, key=lambda split: -found[split.var])
+    beside = sorted(parallel, key=lambda split: -(found[split.var] // ACROSS))
     inner = sum(found[symbol] for symbol in along)
     outer = found.total() - inner
     mixed = MIXED * inner >= outer and 2 * MIXED * outer >= inner

@@ -116,3 +116,13 @@ def test_blocks_of_rows_added_up_apart_have_several_warps(
     facts = Facts(Family.MIXED, sizes, Hint.INNER, loads=6, ahead=ahead)
     first = candidates(facts, H200)[0]
     assert facts.apart == apart == (first.num_warps >= 4)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(8192, 128), (12288, 32)])
+def test_rows_of_many_columns_that_are_put_together_have_small_blocks(
+    rows: int, columns: int
+) -> None:
+    sizes, size = (("x", rows),), 4 * rows * columns
+    facts = Facts(Family.POINTWISE, sizes, loads=columns, stores=columns, bytes=size)
+    best = candidates(facts, H200)[0]
+    assert (best.block("XBLOCK"), best.num_warps) == (64, 2)

@@ -141,6 +141,21 @@ def g(
     assert category(500, 2, "f16") is category(500, 1, "f32") is Category.REDUCTION
 
 
+def test_rows_put_together_from_pieces_are_held_as_others() -> None:
+    text = """# harness graph 1
+def g(
+    x: "f16[64, 12544]",
+    z: "f16[64, 12544]",
+):
+    c: "f16[64, 25088]" = aten.cat.default([x, z], 1)
+    s: "f32[64, 1]" = aten.sum.dim_IntList(c, [1], True, dtype=torch.float32)
+    y: "f32[64, 25088]" = aten.mul.Tensor(c, s)
+    r: "f16[64, 25088]" = aten._to_copy.default(y, dtype=torch.float16)
+    return (r,)
+"""
+    assert planned(loads(text)).category is Category.PERSISTENT
+
+
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     two = splits(64, 64)
     write = Access(X0 + 64 * X1, 4, True)
@@ -236,13 +251,15 @@ def test_the_direction_with_more_contiguous_bytes_wins() -> None:
 
 
 def test_rows_of_a_block_lie_side_by_side_in_what_is_read_across() -> None:
-    """Of a bias whose heads are innermost; not where rows are read whole."""
+    """Of a bias whose heads are innermost; not where rows are read whole, or it is small."""
     parallel, reduced = splits(128, 8, 32), [Split(R0, sympy.S.One, sympy.Integer(384))]
     rows = Access(R0 + 384 * X0 + 384 * 128 * X1, 2, False)
     heads = Access(X1 + 8 * R0 + 8 * 384 * X0, 4, False)
     hint, beside = reduction_hint(parallel, reduced, [rows, heads])
     assert hint is Hint.MIXED and [split.var for split in beside] == [X1, X0, X2]
     assert reduction_hint(parallel, reduced, [rows])[1] == parallel
+    small = Access(X1 + 8 * R0, 4, False)
+    assert reduction_hint(parallel, reduced, [rows, small])[1] == parallel
 
 
 def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:

@@ -17,7 +17,7 @@ from harness.graph.lowering import cost
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators import pointwise
-from harness.graph.lowering.operators.joining import at_once
+from harness.graph.lowering.operators.joining import MANY, at_once
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
@@ -364,7 +364,9 @@ class Lowering:
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
         pieces, dim = [tensor], 0
-        if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
+        many = name in self.types and len(list(self.graph.node(name).refs())) > MANY
+        own = name in self.context.outputs and self.uses.demand[name].users == 1
+        if (own or many) and not changes:
             rows = self.maker.reduced({x.buffer for x in cost.profile(tensor.value).loads})
             node, scalar = self.graph.node(name), self.context.scalar
             pieces, dim = at_once(node, self.tensors, kind, scalar, rows) or (pieces, dim)

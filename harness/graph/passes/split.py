@@ -41,7 +41,8 @@ WORTH_ELEMENTS = 32768
 one multiprocessor streams in roughly the time that a second launch takes (3 to 5 µs)."""
 
 WORTH_LOADS = 120_000
-"""Loads of one program, of whatever width, from which on a split pays."""
+"""Loads of one program, of whatever width, from which on a split pays; half of a single row's: of
+100,000 it took 0.6 to 0.75 of the time on an H200, of 32 such rows 1.0 to 1.3."""
 
 OUTER_TILE, BOTH_TILE = 64, 8
 """Results one program of a reduction across memory makes side by side, and of one both ways."""
@@ -203,7 +204,7 @@ def parts_of(facts: Facts, target: Target) -> int:
     long = reduced * BOTH_TILE >= WORTH_ELEMENTS
     if inner:
         programs, waves, least, enough = rows, WAVES, INNER_CHUNK, number // 4 + 1
-        long = reduced * facts.loads >= WORTH_LOADS
+        long = reduced * facts.loads >= WORTH_LOADS >> (rows == 1)
     alone = known and not (facts.unknown or facts.chunked)
     if not (alone and (inner or both) and long) or programs >= enough:
         return 1
@@ -292,16 +293,22 @@ class _Steps:
         _, *parts = self._var_mean(*self._opened(source), False, "partial")
         within, means = map(self._closed, parts)
         keep, over, wide = reduction.keepdim, reduction.dims, emitter.type(means).dtype
-        mean_within = emitter.reduce("aten.mean.dim", within, over, keep, wide, "within")
-        both, between, mean = self._var_mean(means, over, keep, "across")
+        pooled: Ref | None = None
+        if reduction.kept == 1:  # of one row in one kernel, as two are not joined
+            pooled, mean = self._pooled(within, means)
+        else:
+            mean_within = emitter.reduce("aten.mean.dim", within, over, keep, wide, "within")
+            both, between, mean = self._var_mean(means, over, keep, "across")
         scale = reduction.reduced / (reduction.reduced - reduction.correction)
         cast = reduction.widen is not None
 
         def access(out: Emitter) -> None:
             kind, value = out.type(mean), mean
             if reduction.op != "aten.var_mean.correction" or out.node.args[1] == 0:
-                total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
+                total = pooled or out.call("total", "aten.add.Tensor", kind, mean_within, between)
                 value = out.call("var" if cast else "", "aten.mul.Tensor", kind, total, scale)
+            elif pooled and not cast:
+                out.view(mean, kind, "")
             elif not cast:
                 out.call("", "getitem", None, both, 1)
             if cast:
@@ -311,6 +318,17 @@ class _Steps:
             self.accesses[emitter.node.name] = access
         else:
             access(emitter)
+
+    def _pooled(self, within: Ref, means: Ref) -> tuple[Ref, Ref]:
+        """Variance and mean of all, from the chunks' own, each computed from the one before."""
+        emitter, kind, dims = self.emitter, self.emitter.type(means), self.reduction.dims
+        mean = emitter.reduce("aten.mean.dim", means, dims, True, kind.dtype, "across")
+        off = emitter.call("across", "aten.sub.Tensor", kind, means, mean)
+        square = emitter.call("across", "aten.mul.Tensor", kind, off, off)
+        every = emitter.call("within", "aten.add.Tensor", kind, within, square)
+        keep = self.reduction.keepdim
+        total = emitter.reduce("aten.mean.dim", every, dims, keep, kind.dtype, "total")
+        return total, emitter.view(mean, emitter.type(total), "results")
 
     def _var_mean(
         self, source: Ref, dims: tuple[int, ...], keepdim: bool, label: str

@@ -9,11 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.graph.model import Arg, Graph, TensorType
 from harness.graph.passes.reductions import parse_reduction
 from harness.graph.passes.split import split_reductions
 from harness.graph.replay import random_inputs, replay
+from harness.pipeline import compile_graph
 from harness.target import H100
 from tests.graph.building import GraphBuilder, assert_close
 
@@ -63,6 +65,26 @@ def test_equal_in_float64(
     split = split_reductions(graph, H100, lambda name, default: count)
     assert len(split.nodes) > len(graph.nodes)
     check_same(graph, split)
+
+
+@pytest.mark.parametrize(("shape", "kernels"), [((25088,), 2), ((4, 25088), 2)])
+def test_the_second_step_of_a_variance_is_one_kernel(shape: tuple[int, ...], kernels: int) -> None:
+    """Of a single row, too, though kernels of one row are not joined."""
+    graph = reduction("aten.var_mean.correction", shape, (len(shape) - 1,), correction=0)
+    assert len(compile_graph(graph, H100, Decisions(chunks={"red": 16})).kernels) == kernels
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_a_variance_of_a_single_row_is_exact(keepdim: bool, offset: float) -> None:
+    kwargs: dict[str, Arg] = {"correction": 1, "keepdim": keepdim}
+    graph = reduction("aten.var_mean.correction", (4096,), (0,), dtype=DType.F32, **kwargs)
+    split = split_reductions(graph, H100, lambda name, default: 16)
+    x = torch.randn(4096) + offset
+    exact = torch.var_mean(x.double(), 0, **kwargs)
+    for got, wanted in zip(replay(split, [x], "cpu"), exact, strict=True):
+        assert got is not None and got.shape == wanted.shape
+        assert bool((got - wanted).abs() <= 1e-4 + 1e-6 * offset)
 
 
 def test_integer_and_bool_inputs() -> None:
