@@ -41,9 +41,6 @@ class Pool:
         return max(0, bisect_right(self.starts, process) - 1)
 
 
-_ONE_RUN = Pool()
-
-
 @dataclass(frozen=True, slots=True)
 class Side:
     """A or B: what the user called it, and its kernels as a run. ``origin`` says what it is (a run
@@ -183,10 +180,7 @@ def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> C
 
 
 def recorded_times(
-    matches: Sequence[Match],
-    *,
-    together: bool = False,
-    pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN),
+    matches: Sequence[Match], *, together: bool, pools: tuple[Pool, Pool]
 ) -> list[Measured]:
     """The times in the records of ``matches``; ``together``: only of processes that timed both
     sides, in the same order. ``pools``: whose runs the processes are."""
