@@ -92,8 +92,6 @@ class Simplifier:
         return FloorDiv(base, divisor)
 
     def _mod(self, base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-        if divisor is sympy.S.One:
-            return sympy.S.Zero
         _, rest = _split_multiples(_terms(base), divisor)
         if divisor.is_Integer:
             n = int(divisor)
@@ -232,8 +230,6 @@ class Simplifier:
         return ib.UNKNOWN
 
     def _divide_bounds(self, a: Bound, b: Bound) -> Bound:
-        if a is None or b is None:
-            return None
         if isinstance(a, int) and isinstance(b, int):
             return a // b
         return ib.tidy(self.simplify(FloorDiv(sympy.sympify(a), sympy.sympify(b))))

@@ -209,9 +209,7 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
 
 
 def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
-    looped = any(joined.reduced)
-    early = overwritten_too_early(joined, segments(joined, facts)) if looped else None
-    if early is None:
+    if (early := overwritten_too_early(joined, segments(joined, facts))) is None:
         return None
     reason = f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten"
     return Rejection("mutation hazard", reason)

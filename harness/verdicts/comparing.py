@@ -187,10 +187,9 @@ def recorded_times(
     kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
     why = {key: problems.untimed(kernel) for key, kernel in kernels.items()}
     # Of the processes the throttled ones are left out.
-    sets = {key: () if why[key] else kernel.sets for key, kernel in kernels.items()}
     usable = {
-        key: [s for s in each if s.ms and s.median > 0 and not s.disturbed]
-        for key, each in sets.items()
+        key: [s for s in one.sets if not why[key] and s.ms and s.median > 0 and not s.disturbed]
+        for key, one in kernels.items()
     }
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)

@@ -68,8 +68,6 @@ def _effects(known: History, members: Sequence[Series]) -> tuple[NDArray[np.floa
     configs = np.array(config.codes, np.int64)
     levels = [level for series in members for level in _levels(series, numbers, configs)]
     effects = np.zeros(len(known.commits))
-    if len(levels) < LEAST:
-        return effects, 0
     block = np.full((len(levels), len(effects)), np.nan)
     for row, (positions, values) in enumerate(levels):
         block[row, positions] = values
