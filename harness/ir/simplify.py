@@ -67,8 +67,6 @@ class Simplifier:
         return self._recombine(made) if made.is_Add else made
 
     def _floor_div(self, base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-        if divisor is sympy.S.One:
-            return base
         terms = _terms(base)
         whole, rest = _split_multiples(terms, divisor)
         quotient = _sum(whole)
@@ -126,8 +124,6 @@ class Simplifier:
         dividing ``divisor``: then only ``high`` decides the quotient."""
         for factor in _factors(terms, divisor):
             high, low = _split_multiples(terms, factor)
-            if not high:
-                continue
             bounds = self._interval(_sum(low))
             if ib.is_nonnegative(bounds[0]) and ib.less(bounds[1], ib.tidy(factor)):
                 return high, low, factor
