@@ -153,14 +153,11 @@ def _table(
         a, b = (PLAIN, AGAIN) if level is None else (slowed(0.0), slowed(level))
         one, other = kernel.times[a], kernel.times[b]
         if name == TWO_RUNS:
-            one, other = _every_other(one, 0), _every_other(other, 1)
+            both = enumerate((one, other))
+            one, other = (Times(each.ms[n::2], each.errors[n::2]) for n, each in both)
         pairs.append(Pair(one, other, identical=level is None))
     found, noise = estimate(pairs, paired=name == IN_TURNS)
     return judge(found, rules), noise
-
-
-def _every_other(times: Times, first: int) -> Times:
-    return Times(times.ms[first::2], times.errors[first::2])
 
 
 def share(found: int, of: int) -> Share:

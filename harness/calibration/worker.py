@@ -86,10 +86,9 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
 class Spin:
     """Spins of known length behind launches, and the tallies that the device keeps of them."""
 
-    def __init__(self, device: torch.device, kernel: Any = None) -> None:
+    def __init__(self, device: torch.device) -> None:
         """Compiles the kernel and finds out how many cycles a millisecond has, once the clocks
-        of an idle device have risen. ``kernel`` is given by tests."""
-        self._kernel: Any = kernel or spin
+        of an idle device have risen."""
         self._tally = torch.zeros((_MOST_LEVELS, STRIDE), dtype=torch.int64, device=device)
         before = 0.0
         for _ in range(_MOST_ROUNDS):
@@ -128,4 +127,4 @@ class Spin:
         return [ns / max(1, n) for _, ns, n, *_ in self._tally[:groups].tolist()]
 
     def _launch(self, cycles: int, group: int) -> None:
-        self._kernel[(1,)](self._tally, cycles, GROUP=group, num_warps=1)
+        spin[(1,)](self._tally, cycles, GROUP=group, num_warps=1)

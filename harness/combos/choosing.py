@@ -94,24 +94,20 @@ def _side_by_side(
 
 
 def _is_small(region: CompiledRegion) -> bool:
-    """Whether a region's launches may become part of others: it allocates little, or they are bound
-    by their launching."""
-    moved = (launch.plan.bytes_moved for launch in region.launches)
-    return _allocated(region) <= MOST_ALLOCATED or max(moved, default=0) <= 2 * LAUNCH
-
-
-def _allocated(region: CompiledRegion) -> int:
-    """Bytes of the buffers that live in no input's memory."""
+    """Whether a region's launches may become part of others: it allocates little (buffers that live
+    in no input's memory), or they are bound by their launching."""
     assert region.program is not None, "what is incomplete is in no bundle"
     reused = {
         names[-1] for launch in region.launches for names in launch.arguments if len(names) > 1
     }
     internal = {name for launch in region.launches for name in launch.plan.internal}
-    return sum(
+    allocated = sum(
         buffer.dtype.itemsize * size_hint(buffer.numel)
         for buffer in region.program.buffers
         if buffer.role is not Role.INPUT and buffer.name not in reused | internal
     )
+    moved = (launch.plan.bytes_moved for launch in region.launches)
+    return allocated <= MOST_ALLOCATED or max(moved, default=0) <= 2 * LAUNCH
 
 
 def _chosen(regions: Sequence[CompiledRegion], partition: Partition) -> Iterator[_Found]:

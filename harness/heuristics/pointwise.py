@@ -43,10 +43,6 @@ def proposals(facts: Facts, _: Target) -> list[Proposal]:
     return (_one, _two, _three)[len(facts.sizes) - 1](facts)
 
 
-def _bytes_per_point(facts: Facts) -> float:
-    return facts.bytes / facts.parallel
-
-
 def _one(facts: Facts) -> list[Proposal]:
     if facts.pieces:  # in as few pieces as can be, and whole vectors (323 us, not 1003 with 1024)
         return [Proposal((("x", x),), warps=w) for x, w in ((256, 1), (512, 1), (1024, 4))]
@@ -61,7 +57,7 @@ def _one(facts: Facts) -> list[Proposal]:
         return [Proposal((("x", x),), warps=w) for x, w in ((64, 2), (128, 4), (32, 1), (256, 8))]
     # 1024, less where that would leave multiprocessors without a block
     base = max(256, min(last_power_of_two(facts.parallel // 512), 1024))
-    heavy = _bytes_per_point(facts) >= _MANY_BYTES_PER_ELEMENT
+    heavy = facts.bytes / facts.parallel >= _MANY_BYTES_PER_ELEMENT
     # Below 1024 elements a block, latency counts and four warps hide more of it than one.
     blocks = [(base, 8), (base, 4)] if heavy else [(base, 4), (base, 8)]
     blocks.append((base // 2, max(4, base // 128)))
@@ -90,7 +86,7 @@ def _two(facts: Facts) -> list[Proposal]:
 def _three(facts: Facts) -> list[Proposal]:
     """Runs of 16 elements fill sectors with 16-bit types, too. Sums of tensors in three layouts
     on an H200 (docs/measurements/limit.md): 1.04 times the fastest's time, and 1.003 tuned."""
-    narrow = _bytes_per_point(facts) < 3 * (facts.loads + facts.stores)
+    narrow = facts.bytes / facts.parallel < 3 * (facts.loads + facts.stores)
     sides = [(16, 16, 32, 8), (32, 16, 16, 8), (16, 16, 16, 16)]
     if narrow:
         sides = [(32, 32, 16, 8), (32, 32, 32, 16), (32, 16, 16, 8)]

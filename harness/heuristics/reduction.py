@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.heuristics.facts import Config, Facts, Hint
+from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.heuristics.limits import (
     MAX_LONG_BLOCK,
     MAX_REDUCTION_BLOCK,
@@ -287,20 +287,17 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
 
 
 def scans(facts: Facts, target: Target) -> list[Proposal]:
-    """Candidates of scans with one program a block of rows, by their hint."""
+    """Candidates of scans with one program a block of rows, by their hint, or several a row."""
     blocks: list[tuple[int, ...]] = [(16, 128, 8), (16, 64, 4), (32, 64, 8), (32, 128, 8)]
     if facts.size("y") > 1 and facts.strided:  # of so few rows that a thread has all of them
         blocks = [(32, 4, 8, 32), (32, 8, 8, 32), (32, 8, 4, 16), (32, 16, 8, 8)]
         if facts.parallel < 2 * 32 * 32 * target.multiprocessors:
             blocks.reverse()
+    elif facts.family is Family.SPLIT_SCAN:
+        blocks = [(1, 4096, 8), (1, 4096, 16), (1, 2048, 8), (1, 2048, 4)]
     elif facts.hint in (Hint.INNER, Hint.DEFAULT):
         blocks = [(1, 4096, 8), (1, 2048, 8), (1, 4096, 16), (1, 2048, 4)]
     return [_scan(*block) for block in blocks]
-
-
-def split_scans(_: Facts, __: Target) -> list[Proposal]:
-    """Candidates of scans with several programs a row."""
-    return [_scan(1, r, warps) for r, warps in ((4096, 8), (4096, 16), (2048, 8), (2048, 4))]
 
 
 def _scan(x: int, r: int, warps: int, y: int = 1) -> Proposal:

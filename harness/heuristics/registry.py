@@ -16,7 +16,7 @@ RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
     Family.PERSISTENT: persistent.proposals,
     Family.COOPERATIVE: reduction.proposals,
     Family.SCAN: reduction.scans,
-    Family.SPLIT_SCAN: reduction.split_scans,
+    Family.SPLIT_SCAN: reduction.scans,
     Family.MIXED: mixed.proposals,
     Family.SPREAD: mixed.proposals,
     Family.TEMPLATE: products.proposals,

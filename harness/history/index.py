@@ -266,7 +266,7 @@ def _projected(
     for name, kind in kinds.items():
         column = pa.nulls(read.num_rows, kind)
         if (called := _NAMES.get(name, name)) in read.column_names and name not in _MADE:
-            column = _as(read.column(called).combine_chunks(), kind)
+            column = read.column(called).combine_chunks().cast(kind)
         columns[name] = column
     nodes = pc.binary_join(read["origins"], "\n").combine_chunks()
     of = pa.table({n: columns.get(n, nodes) for n in ("graph", "region", "nodes", "kernel")})
@@ -306,12 +306,6 @@ def _peers(graphs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
 def _columns_of(names: Iterable[str]) -> list[str]:
     """What the columns ``names`` are called in a run file."""
     return [_NAMES.get(name, name) for name in names if name not in _MADE]
-
-
-def _as(column: Any, kind: pa.DataType) -> Any:
-    if pa.types.is_dictionary(kind) and column.type != kind:
-        return column.cast(pa.string()).dictionary_encode()
-    return column.cast(kind)
 
 
 def _kinds() -> dict[str, pa.DataType]:

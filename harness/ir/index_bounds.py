@@ -31,8 +31,6 @@ def is_nonnegative(value: Bound) -> bool:
         return value >= 0
     if value.is_nonnegative:
         return True
-    if value.is_negative:
-        return False
     sizes = sorted((s for s in value.free_symbols if s.is_positive), key=lambda s: s.name)
     shifted = value.xreplace({s: s + 1 for s in sizes}).expand()
     for term in sympy.Add.make_args(shifted):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sympy
-
 from harness.ir import nodes as ir
 from harness.ir.index_text import size_text
 from harness.ir.program import Buffer, Program
@@ -45,14 +43,10 @@ def dump_stores(stores: Sequence[ir.Store]) -> list[str]:
 
 
 def _buffer(buffer: Buffer) -> str:
-    shape, stride = _sequence(buffer.shape), _sequence(buffer.stride)
+    shape, stride = (", ".join(map(size_text, one)) for one in (buffer.shape, buffer.stride))
     bound = "" if buffer.bound is None else f" below {size_text(buffer.bound)}"
     kind = f"{buffer.dtype.short}[{shape}] stride ({stride})"
     return f"{buffer.role.value} {buffer.name}: {kind}{bound}  # {buffer.node}"
-
-
-def _sequence(values: Sequence[sympy.Expr]) -> str:
-    return ", ".join(size_text(v) for v in values)
 
 
 def _where(indirect: ir.Indirect, numbers: dict[int, str]) -> str:

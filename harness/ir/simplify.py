@@ -67,8 +67,6 @@ class Simplifier:
         return self._recombine(made) if made.is_Add else made
 
     def _floor_div(self, base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-        if divisor is sympy.S.One:
-            return base
         terms = _terms(base)
         whole, rest = _split_multiples(terms, divisor)
         quotient = _sum(whole)
@@ -92,8 +90,6 @@ class Simplifier:
         return FloorDiv(base, divisor)
 
     def _mod(self, base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-        if divisor is sympy.S.One:
-            return sympy.S.Zero
         _, rest = _split_multiples(_terms(base), divisor)
         if divisor.is_Integer:
             n = int(divisor)
@@ -128,8 +124,6 @@ class Simplifier:
         dividing ``divisor``: then only ``high`` decides the quotient."""
         for factor in _factors(terms, divisor):
             high, low = _split_multiples(terms, factor)
-            if not high:
-                continue
             bounds = self._interval(_sum(low))
             if ib.is_nonnegative(bounds[0]) and ib.less(bounds[1], ib.tidy(factor)):
                 return high, low, factor
@@ -232,8 +226,6 @@ class Simplifier:
         return ib.UNKNOWN
 
     def _divide_bounds(self, a: Bound, b: Bound) -> Bound:
-        if a is None or b is None:
-            return None
         if isinstance(a, int) and isinstance(b, int):
             return a // b
         return ib.tidy(self.simplify(FloorDiv(sympy.sympify(a), sympy.sympify(b))))

@@ -59,8 +59,7 @@ class Measurer:
     """Measures modules on one device, which can do what ``roofline`` says. ``device`` is where
     arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
     ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
-    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``preparer`` gives what
-    compiles the candidates of a module; the device's compiler by default. ``load`` loads it."""
+    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``load`` loads one."""
 
     target: Target
     timer: Timer
@@ -68,7 +67,6 @@ class Measurer:
     cache: Path | None = None
     device: str = "cuda"
     time_ms: float = 300.0
-    preparer: Callable[[modules.LoadedModule], Compiler] | None = None
     readings: Callable[[], tuple[Reading, ...]] = tuple
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
@@ -136,8 +134,7 @@ class Measurer:
         return tuner.tune(args, self.timer, self._prepare(tuner.loaded))
 
     def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
-        make = self.preparer or (lambda m: Compiler(m, self.target, self.cache, self.pool))
-        return make(loaded)
+        return Compiler(loaded, self.target, self.cache, self.pool)
 
 
 class Gpu:

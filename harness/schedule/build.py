@@ -74,8 +74,6 @@ def _remove_dead(program: Program) -> Program:
         needed.update(ir.buffers_read(nest))
         kept.append(nest)
     buffers = tuple(b for b in program.buffers if b.name in needed)
-    if len(kept) == len(program.nests) and len(buffers) == len(program.buffers):
-        return program
     return replace(program, buffers=buffers, nests=tuple(reversed(kept)))
 
 

@@ -41,9 +41,6 @@ class Pool:
         return max(0, bisect_right(self.starts, process) - 1)
 
 
-_ONE_RUN = Pool()
-
-
 @dataclass(frozen=True, slots=True)
 class Side:
     """A or B: what the user called it, and its kernels as a run. ``origin`` says what it is (a run
@@ -183,20 +180,16 @@ def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> C
 
 
 def recorded_times(
-    matches: Sequence[Match],
-    *,
-    together: bool = False,
-    pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN),
+    matches: Sequence[Match], *, together: bool, pools: tuple[Pool, Pool]
 ) -> list[Measured]:
     """The times in the records of ``matches``; ``together``: only of processes that timed both
     sides, in the same order. ``pools``: whose runs the processes are."""
     kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
     why = {key: problems.untimed(kernel) for key, kernel in kernels.items()}
     # Of the processes the throttled ones are left out.
-    sets = {key: () if why[key] else kernel.sets for key, kernel in kernels.items()}
     usable = {
-        key: [s for s in each if s.ms and s.median > 0 and not s.disturbed]
-        for key, each in sets.items()
+        key: [s for s in one.sets if not why[key] and s.ms and s.median > 0 and not s.disturbed]
+        for key, one in kernels.items()
     }
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)

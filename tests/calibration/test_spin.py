@@ -56,8 +56,11 @@ class FakeKernel:
         tally[GROUP, 2] += 1
 
 
-def test_tallies_are_read_and_cycles_follow_the_risen_clock() -> None:
-    spin = Spin(torch.device("cpu"), FakeKernel())
+def test_tallies_are_read_and_cycles_follow_the_risen_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "spin", FakeKernel())
+    spin = Spin(torch.device("cpu"))
     launches = [spin.after(lambda _: None, ms, group) for group, ms in enumerate((0.0, 0.5, 1.0))]
     for _ in range(10):
         for launch in launches:
@@ -89,7 +92,8 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
 ) -> None:
     launched: list[int] = []
     gpu: Any = SimpleNamespace(timer=FakeTimer(), target=H100)
-    spin = Spin(torch.device("cpu"), FakeKernel())
+    monkeypatch.setattr(worker, "spin", FakeKernel())
+    spin = Spin(torch.device("cpu"))
     context = Context(tmp_path)
     monkeypatch.setattr(worker, "_spin", lambda _: spin)
     loaded = modules.load(emitted.POINTWISE, tmp_path)

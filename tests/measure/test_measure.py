@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,6 +113,20 @@ def by_torch(loaded: modules.LoadedModule, **outcomes: str | int) -> ByTorch:
     return ByTorch(loaded, outcomes)
 
 
+def measuring(
+    cache: Path,
+    make: Callable[[modules.LoadedModule], ByTorch] = by_torch,
+    roofline: Roofline | None = None,
+) -> Measurer:
+    """A measurer on the CPU that ``make`` compiles for."""
+
+    class ByMake(Measurer):
+        def _prepare(self, loaded: modules.LoadedModule) -> Any:
+            return make(loaded)
+
+    return ByMake(H100, FakeTimer(0.5), roofline or Roofline(100.0), cache, "cpu")
+
+
 @pytest.fixture
 def loaded(tmp_path: Path) -> modules.LoadedModule:
     return modules.load(emitted.POINTWISE, tmp_path)
@@ -172,7 +186,7 @@ def test_saved_restores_shared_storage_once() -> None:
 
 
 def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
-    measurer = Measurer(H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu", preparer=by_torch)
+    measurer = measuring(tmp_path)
     good = measurer.measure(emitted.POINTWISE)
     assert good.samples.median == 0.5
     assert good.samples.copy_gbps == 100.0
@@ -180,14 +194,7 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     assert good.limit.fraction == pytest.approx(24000 / 0.5 / 1e6 / 100.0)
     for config in modules.load(emitted.POINTWISE, tmp_path).configs:
         assert measurer.measure(emitted.POINTWISE, earlier=(config,)).config == config
-    bad = Measurer(
-        H100,
-        FakeTimer(0.5),
-        Roofline(100.0),
-        tmp_path,
-        "cpu",
-        preparer=lambda m: by_torch(m, x1024="A", x512="B"),
-    )
+    bad = measuring(tmp_path, lambda m: by_torch(m, x1024="A", x512="B"))
     with pytest.raises(NoTritonConfigsError) as caught:
         bad.measure(emitted.POINTWISE)
     assert "num_warps=4 num_stages=1: A; " in caught.value.got
@@ -214,18 +221,17 @@ def test_a_check_runs_what_was_compiled_and_loads_the_module_once(
             asked.append(config)
             return Wrong(self.loaded, Resources())
 
-    places = (H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu")
-    measurer = Measurer(*places, preparer=by_torch)
+    measurer = measuring(tmp_path)
     assert measurer.check(emitted.POINTWISE).passed
     measurer.measure(emitted.POINTWISE)
     first, second = (measurer.tuner(emitted.POINTWISE, Settings()) for _ in range(2))
     assert first.loaded is second.loaded
     assert loads == [emitted.POINTWISE]
-    wrong = Measurer(*places, preparer=lambda m: Wrongly(m, {}))
+    wrong = measuring(tmp_path, lambda m: Wrongly(m, {}))
     assert not wrong.check(emitted.POINTWISE).passed
     assert asked == [modules.load(emitted.POINTWISE, tmp_path).configs[0]]
     with pytest.raises(CompileFailed, match="no"):
-        Measurer(*places, preparer=lambda m: by_torch(m, x1024="A")).check(emitted.POINTWISE)
+        measuring(tmp_path, lambda m: by_torch(m, x1024="A")).check(emitted.POINTWISE)
 
 
 @pytest.mark.parametrize(
@@ -235,15 +241,14 @@ def test_a_check_that_lacks_memory_is_told_from_a_kernel_that_fails(
     tmp_path: Path, raised: str, kind: type[HarnessError]
 ) -> None:
     failing = f"def reference(*_, **__):\n    raise {raised}('the memory of a GPU')\n"
-    places = (H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu")
     with pytest.raises(kind, match="the memory of a GPU") as caught:
-        Measurer(*places, preparer=by_torch).check(f"{emitted.POINTWISE}\n\n{failing}")
+        measuring(tmp_path).check(f"{emitted.POINTWISE}\n\n{failing}")
     assert type(caught.value) is kind
 
 
 def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
     roofline = Roofline(3000.0, fp32_tflops=50.0, tensor_tflops=700.0)
-    measurer = Measurer(H100, FakeTimer(0.5), roofline, tmp_path, "cpu", preparer=by_torch)
+    measurer = measuring(tmp_path, roofline=roofline)
     for tensor, fraction in ((False, 0.4), (True, 0.4 / 14)):
         text = f"{emitted.POINTWISE}\nFLOPS = {10**10}\nTENSOR = {tensor}\n"
         found = measurer.measure(text).limit
@@ -260,7 +265,7 @@ def test_memory_is_given_back_where_it_is_much_or_a_kernel_failed(
     board = SimpleNamespace(total_memory=80 << 30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: board)
     monkeypatch.setattr(worker, "is_lost", lambda: False)
-    measurer = Measurer(H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu", preparer=by_torch)
+    measurer = measuring(tmp_path)
     config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
     for asked in (None, config):
         worker.surviving(lambda: measurer.measure(emitted.POINTWISE, asked))  # noqa: B023

@@ -81,16 +81,6 @@ class Layout:
     def _users(self, name: str, *, views: bool) -> list[str]:
         return [u for u in self.users.get(name, ()) if (self.kind[u] is Kind.VIEW) is views]
 
-    def is_cheap(self, name: str) -> bool:
-        """Whether computing ``name`` again costs no more than reading its operands."""
-        node = self.nodes[name]
-        return (
-            self.kind[name] is Kind.FUSIBLE
-            and isinstance(node.type, TensorType)
-            and node.op != GETITEM
-            and node.packet not in _NOT_CHEAP
-        )
-
 
 def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     """Kinds, users and levels of every value of ``graph``; ``supports`` says which calls
@@ -174,7 +164,10 @@ def _targets(layout: Layout, names: list[str], kept: frozenset[str]) -> dict[str
     """For each node of one level that could move: the one later level that uses it."""
     targets: dict[str, int] = {}
     for name in reversed(names):
-        if not layout.is_cheap(name) or not kept.isdisjoint(layout.shown(name)):
+        node = layout.nodes[name]
+        single = isinstance(node.type, TensorType) and node.op != GETITEM
+        # What is dear is not computed for less than it takes to read it.
+        if not single or node.packet in _NOT_CHEAP or not kept.isdisjoint(layout.shown(name)):
             continue
         wanted: set[int | None] = set()
         for user in layout.readers(name):

@@ -68,8 +68,6 @@ def _effects(known: History, members: Sequence[Series]) -> tuple[NDArray[np.floa
     configs = np.array(config.codes, np.int64)
     levels = [level for series in members for level in _levels(series, numbers, configs)]
     effects = np.zeros(len(known.commits))
-    if len(levels) < LEAST:
-        return effects, 0
     block = np.full((len(levels), len(effects)), np.nan)
     for row, (positions, values) in enumerate(levels):
         block[row, positions] = values
@@ -213,7 +211,21 @@ def broken(known: History) -> Iterator[str]:
     """A sentence for each graph or kernel that fails in a machine's newest run and did not in an
     earlier one."""
     for newest, earlier in _newest(known):
-        yield from _broken(known, newest, earlier)
+        run, at, now = known.runs[newest], _commit(known, newest), _rows(known, newest)
+        for graph, reason in run.reasons.items():
+            if any(
+                graph not in known.runs[n].reasons and graph in set(_rows(known, n)["graph"])
+                for n in earlier
+            ):
+                yield f"{graph} does not compile at {at} on {run.machine}: {reason}"
+        failed = now[now["failed"].to_numpy(bool)]
+        if not len(failed):
+            continue
+        before = known.frame[known.frame["run"].isin(earlier)]
+        ran = before[~before["failed"].to_numpy(bool)]
+        for row in failed[_named(failed).isin(_named(ran))].itertuples():
+            what = "fails its check" if row.check == "failed" else "does not run"
+            yield f"{row.graph}/{row.label} {what} at {at} on {run.machine}: its series ended"
 
 
 def gone(known: History) -> Iterator[str]:
@@ -243,25 +255,6 @@ def _newest(known: History) -> Iterator[tuple[int, list[int]]]:
         newest = mine[-1]
         at = known.position_of_run[newest]
         yield newest, [n for n in mine if known.position_of_run[n] < at]
-
-
-def _broken(known: History, newest: int, earlier: list[int]) -> Iterator[str]:
-    run, at = known.runs[newest], _commit(known, newest)
-    for graph, reason in run.reasons.items():
-        if any(
-            graph not in known.runs[n].reasons and graph in set(_rows(known, n)["graph"])
-            for n in earlier
-        ):
-            yield f"{graph} does not compile at {at} on {run.machine}: {reason}"
-    now = _rows(known, newest)
-    failed = now[now["failed"].to_numpy(bool)]
-    if not len(failed):
-        return
-    before = known.frame[known.frame["run"].isin(earlier)]
-    ran = before[~before["failed"].to_numpy(bool)]
-    for row in failed[_named(failed).isin(_named(ran))].itertuples():
-        what = "fails its check" if row.check == "failed" else "does not run"
-        yield f"{row.graph}/{row.label} {what} at {at} on {run.machine}: its series ended"
 
 
 def _rows(known: History, run: int) -> pd.DataFrame:

@@ -175,11 +175,8 @@ def _t(level: float, batches: int, length: int) -> float:
 def _first_rank(level: float, n: int) -> int:
     """Position (from 0) of the order statistic at which the interval of ``n`` independent
     samples begins; 0, the whole range, for the fewest."""
-    tail = (1 - level) / 2
-    rank = int(np.ceil(scipy.special.bdtrik(tail, n, 0.5)))
-    if rank and scipy.special.bdtr(rank - 1, n, 0.5) >= tail:
-        rank -= 1
-    return max(0, rank - 1)
+    # No level that is asked for lies where rounding decides: on a whole number of 2**-n.
+    return max(0, int(np.ceil(scipy.special.bdtrik((1 - level) / 2, n, 0.5))) - 1)
 
 
 def _at(ordered: Array, rank: Array) -> Array:

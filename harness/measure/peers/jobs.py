@@ -30,11 +30,11 @@ SUBJECTS = (OURS, USER)
 """What peers are compared with, in a region's records."""
 
 
-def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
+def parse(text: str) -> tuple[str, ...]:
     """The compilers that ``text`` names, commas between them, each once.
 
-    Every name is one of ``BUILT_IN`` or a backend of ``torch.compile`` (``backends``; None asks
-    torch, which takes a second or two, only if it has to). Raises ``UsageError`` for no name,
+    Every name is one of ``BUILT_IN`` or a backend of ``torch.compile`` (torch is asked only if it
+    has to be, since that takes a second or two). Raises ``UsageError`` for no name,
     ``UnknownName`` with the nearest names for one that does not exist."""
     names = tuple(dict.fromkeys(name for name in map(str.strip, text.split(",")) if name))
     if not names:
@@ -47,11 +47,9 @@ def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
         )
     if not (others := [name for name in names if name not in BUILT_IN]):
         return names
-    if backends is None:
-        import torch
+    import torch
 
-        backends = sorted(torch.compiler.list_backends(exclude_tags=()))  # debugging ones, too
-    known = [*BUILT_IN, *backends]
+    known = [*BUILT_IN, *sorted(torch.compiler.list_backends(exclude_tags=()))]  # to debug, too
     known = [name for name in dict.fromkeys(known) if name not in SUBJECTS]
     for name in others:
         if name in SUBJECTS:

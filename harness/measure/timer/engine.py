@@ -25,19 +25,16 @@ _ALIGNED = 512
 @dataclass(frozen=True, eq=False, slots=True)
 class Copies:
     """``sets`` are argument lists; tensors lie in one buffer, set behind set, and views of
-    one storage are views of one storage again."""
+    one storage are views of one storage again. ``words`` has a row of words of eight bytes for what
+    each set holds now."""
 
     sets: tuple[tuple[Any, ...], ...]
-    _buffer: torch.Tensor
+    words: torch.Tensor
     _original: torch.Tensor
 
     def restore(self) -> None:
         """Enqueue what gives every set the contents of the original again."""
-        self._buffer.copy_(self._original)
-
-    def words_of(self, number: int) -> torch.Tensor:
-        """What one set holds now, as words of eight bytes (no copy)."""
-        return self._buffer[number]
+        self.words.copy_(self._original)
 
 
 def set_bytes(args: Sequence[Any]) -> int:

@@ -240,9 +240,9 @@ class GraphTimer:
         copies = copy(work.args, 1)
         args = copies.sets[0]
         work.launch(args)
-        once = copies.words_of(0).clone()
+        once = copies.words[0].clone()
         work.launch(args)
-        repeatable = torch.equal(once, copies.words_of(0))
+        repeatable = torch.equal(once, copies.words[0])
         once_more = self._subject(functools.partial(work.launch, args), 1, None).replay
         return min(self.single(once_more) for _ in range(_ROUGH)), repeatable
 

@@ -139,7 +139,9 @@ def _files(
         for model in site.models
     }
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
-    yield "assets/search.js", _script("SEARCH", _search(site))
+    models = [[one.name, "model", f"models/{one.page}"] for one in site.models]
+    named = [[k.name, f"{k.graph} {k.label}", f"kernels/{k.page}"] for k in site.kernels]
+    yield "assets/search.js", _script("SEARCH", models + named)
     yield "assets/commits.js", _script("COMMITS", [clean(commit.short) for commit in site.commits])
     yield "index.html", page("index", 0, tonight=tonight, most=MOST, peers=peers)
     yield "kernels.html", page("kernels", 0)
@@ -167,11 +169,6 @@ def _files(
 def _script(name: str, value: Any) -> bytes:
     """A value as a script, which a page opened from disk can load."""
     return f"window.{name}={script(value)};\n".encode()
-
-
-def _search(site: Site) -> list[list[str]]:
-    models = [[model.name, "model", f"models/{model.page}"] for model in site.models]
-    return models + [[k.name, f"{k.graph} {k.label}", f"kernels/{k.page}"] for k in site.kernels]
 
 
 def _points(site: Site) -> list[list[Any]]:

@@ -41,15 +41,10 @@ class CompilePool(Pool):
     there fails again, with its reason, when it is launched."""
 
     def __init__(
-        self,
-        workers: int,
-        cache: Path | None = None,
-        seconds: float = _SECONDS,
-        niceness: int = 0,
-        host: Host | None = None,
+        self, workers: int, cache: Path | None = None, niceness: int = 0, host: Host | None = None
     ) -> None:
         imports = ("harness.runtime.compile.quick",)
-        super().__init__(cores(workers, (), imports, niceness, host), seconds, cache)
+        super().__init__(cores(workers, (), imports, niceness, host), _SECONDS, cache)
 
     def metrics_each(
         self, jobs: Sequence[CompileJob]

@@ -239,9 +239,7 @@ class Launcher:
         return found
 
 
-def open_binary(
-    where: Path, cache: Path | None = None, driver: Driver | None = None
-) -> Callable[[Sequence[Any]], None]:
+def open_binary(where: Path, cache: Path | None = None) -> Callable[[Sequence[Any]], None]:
     """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
     the module that it was compiled from is not needed. Called with its arguments
     (tensors and numbers) in the order of its signature it runs on the current stream, or raises
@@ -251,7 +249,7 @@ def open_binary(
     another kind of device or one that does not fit.
     """
     binary = binaries.load(where)
-    owner = LoadedBinaries(driver or cuda())
+    owner = LoadedBinaries(cuda())
     device, stream = torch.cuda.current_device(), raw_stream()
     binaries.require_target(binary, owner.driver.capability(device), str(where))
 

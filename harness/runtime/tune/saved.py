@@ -32,13 +32,14 @@ def cuda_room(device: torch.device) -> int:
 def free_room(device: torch.device) -> int:
     """Half of what is free on ``device``, or kept by torch: for a process that has the device to
     itself and need not keep its peak low."""
-    if device.type != "cuda":
-        return 1 << 62
     return unused(device) // 2
 
 
 def unused(device: torch.device) -> int:
-    """Bytes of a CUDA device that are free, or kept by torch and not allocated."""
+    """Bytes of ``device`` that are free, or kept by torch and not allocated; all of it where memory
+    is the host's."""
+    if device.type != "cuda":
+        return 1 << 62
     kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return int(torch.cuda.mem_get_info(device)[0] + kept)
 

@@ -10,7 +10,7 @@ from harness.measure.timer.engine import copy, set_bytes
 def test_copies_hold_the_same_and_share_nothing() -> None:
     a, b = torch.randn(100), torch.randint(0, 99, (7, 5), dtype=torch.int16)
     made = copy([a, b, 3, None], 4)
-    assert made.words_of(0).nbytes == set_bytes([a, b]) == 512 + 512
+    assert made.words[0].nbytes == set_bytes([a, b]) == 512 + 512
     places = set()
     for x, y, number, nothing in made.sets:
         assert torch.equal(x, a)

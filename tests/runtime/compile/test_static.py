@@ -221,7 +221,8 @@ def test_who_wrote_a_kernel_by_hand_has_chosen(tmp_path: Path) -> None:
 
 def test_a_pool_answers_from_the_cache_without_a_process(tmp_path: Path) -> None:
     found = metrics(emitted.POINTWISE, H100, cache=tmp_path)
-    with CompilePool(1, tmp_path, seconds=0.0) as pool:
+    with CompilePool(1, tmp_path) as pool:
+        pool.seconds = 0.0
         far: list[tuple[int, int]] = []
         jobs = [CompileJob(emitted.POINTWISE, H100)] * 2
         assert pool.metrics(jobs, lambda *said: far.append(said)) == [found, found]

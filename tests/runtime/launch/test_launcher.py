@@ -401,7 +401,8 @@ def test_a_saved_kernel_is_loaded_as_long_as_it_can_be_called(
     monkeypatch.setattr("harness.runtime.launch.launcher.raw_stream", lambda: lambda device: 9)
     driver = FakeDriver()
     (tmp_path / "tanh.kernel").write_bytes(launcher(driver).binary().to_bytes())
-    run = open_binary(tmp_path / "tanh.kernel", tmp_path, driver)  # type: ignore[arg-type]
+    monkeypatch.setattr("harness.runtime.launch.launcher.cuda", lambda: driver)
+    run = open_binary(tmp_path / "tanh.kernel", tmp_path)
     gc.collect()
     assert not driver.unloaded
     run([aligned() for _ in range(3)])
