@@ -77,7 +77,10 @@ def _side_by_side(
     written: set[str] = set()
     for step in compiled.partition.steps:
         region = by_name.get(step.name) if isinstance(step, Region) else None
-        fits = region is not None and region.complete and _is_small(region)
+        fits = False  # it allocates little, or its launches are bound by their launching
+        if region is not None and region.complete:
+            moved = max((launch.plan.bytes_moved for launch in region.launches), default=0)
+            fits = _allocated(region) <= MOST_ALLOCATED or moved <= 2 * LAUNCH
         graph = region.region.graph if region is not None else None
         uses = {root_name(name, nodes) for name in graph.given} if graph else set()
         changed = [*graph.results, *(m.input for m in graph.mutations)] if graph else []
@@ -91,13 +94,6 @@ def _side_by_side(
             written |= changes
     if found:
         yield found
-
-
-def _is_small(region: CompiledRegion) -> bool:
-    """Whether a region's launches may become part of others: it allocates little, or they are bound
-    by their launching."""
-    moved = (launch.plan.bytes_moved for launch in region.launches)
-    return _allocated(region) <= MOST_ALLOCATED or max(moved, default=0) <= 2 * LAUNCH
 
 
 def _allocated(region: CompiledRegion) -> int:

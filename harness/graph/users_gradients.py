@@ -51,7 +51,8 @@ def mark_users(gm: fx.GraphModule, of: str = "", within: str = "") -> None:
             bodies: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
             nodes = [node for part in bodies for one in part.modules() for node in one.graph.nodes]
             # Of other gradients that users wrote there would be no mark.
-            if not any(_is_unmarked(node, call.target) for node in nodes):
+            calls = (n.target for n in nodes if n.op == "call_function" and is_a_users(n.target))
+            if all(target in (autograd_function_apply, call.target) for target in calls):
                 for part in bodies:
                     mark_users(part, name)
 
@@ -70,11 +71,6 @@ def unfolded(gm: fx.GraphModule, graph: fx.Graph, known: dict[fx.Node, Any]) -> 
         elif node not in known:
             known[node] = graph.node_copy(node, known.__getitem__)
     return fx.map_arg(output.args[0], known.__getitem__)
-
-
-def _is_unmarked(node: fx.Node, around: Any) -> bool:
-    calls = node.op == "call_function" and is_a_users(node.target)
-    return calls and node.target not in (autograd_function_apply, around)
 
 
 def _own(node: fx.Node) -> fx.Node:
