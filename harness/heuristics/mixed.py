@@ -103,9 +103,10 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         wanted = [(n // row, warps, ahead) for n, warps, ahead in blocks]
     elif row < _SHORT and facts.loads > CROWDED:
         x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
-        half, warps = max(1, x // 2), 1 + (row <= 128)
-        wanted = [(half if row <= 64 else x, warps, 3), (half, 1, 3), (x, 1, 2), (x, 2, 3)]
-        # what leaves room for one program of a multiprocessor only is not loaded ahead
+        half = max(1, x // 2)
+        first = (half, 2, 3) if row <= 32 else (x, max(1, 256 // row), 3)  # rows of 16: 21 us, 35
+        wanted = [first, (half, 1, 3), (x, 1, 2), (x, 2, 3)]
+        # of what leaves a multiprocessor room for one program nothing is loaded ahead
         two = (target.shared_per_block // 2 - _BESIDE) // (row * max(1, facts.ahead))
         wanted = [(n, w, s if n * (s - 1) <= two and not facts.pieces else 1) for n, w, s in wanted]
     elif row < _SHORT:
