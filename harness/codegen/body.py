@@ -68,6 +68,7 @@ class Body:
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
     _pieces: frozenset[int] = field(init=False)
+    _chosen: frozenset[int] = field(init=False)
     _separate: frozenset[int] = field(init=False)
     _counted: Set[int] = field(init=False)
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
@@ -77,11 +78,13 @@ class Body:
 
     def __post_init__(self) -> None:
         plan = self.frame.plan
-        found = pieces(ir.values(plan.stores), plan.tiles) if plan.facts.pieces else ()
-        tiles = plan.tiles if plan.category is Category.REDUCTION else ()
-        alike = [tile for tile in tiles if self.frame.same_shape({tile.prefix}, ())]
-        found = (*found, *alternatives(ir.values(plan.stores), tiles, alike))
-        self._pieces = frozenset(map(id, found))
+        values, looped = ir.values(plan.stores), plan.category is Category.REDUCTION
+        branching = plan.facts.pieces and plan.category is not Category.MIXED
+        found = pieces(values, plan.tiles) if branching else ()
+        alike = [tile for tile in plan.tiles if self.frame.same_shape({tile.prefix}, ())]
+        alone = looped or (plan.persistent and plan.workspace is None)
+        chosen = alternatives(values, plan.tiles, alike, looped) if alone else ()
+        self._pieces, self._chosen = frozenset(map(id, found)), frozenset(map(id, chosen))
         self._separate = products_added_in_16_bits(plan.stores, self.dtypes)
         self._counted = counted(plan.stores) if plan.extents else frozenset()
 
@@ -195,14 +198,13 @@ class Body:
             value, masks, ready = stack.pop()
             if self.known(value, masks) is not None:
                 continue
-            apart = id(value) in self._pieces
-            chosen = apart and piece_of(value) is None
+            chosen = id(value) in self._chosen
             if ready or chosen:
                 var = self._choose(value, masks) if chosen else self._write(value, masks)
                 self._scope(value, masks).known[id(value), tuple(map(id, masks))] = var
                 self._keep.append(value)
                 continue
-            if apart:
+            if id(value) in self._pieces:
                 self.value(ir.operands(value)[0], masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
@@ -339,15 +341,15 @@ class Body:
         """Write one of two values, one for all points of a program: the other is not loaded."""
         test, *sides = ir.operands(value)
         condition = materialised(self.value(test, context))
-        lines, name, found = [f"if {condition}:"], self.fresh(), None
+        lines, name, tiles = [f"if {condition}:"], self.fresh(), frozenset[str]()
         for side in sides:
             self._branches[id(value)] = Scope()
             found = self.value(side, context)
-            own = self._branches.pop(id(value)).lines
-            lines += [f"    {line}" for line in (*own, f"{name} = {found.text}")] + ["else:"]
-        assert found is not None
+            own, tiles = self._branches.pop(id(value)).lines, tiles or found.tiles
+            text = materialised(found, self.frame.shape(tiles))
+            lines += [f"    {line}" for line in (*own, f"{name} = {text}")] + ["else:"]
         self._scope(value, context).lines += lines[:-1]
-        return Var(name, value.dtype, found.tiles)
+        return Var(name, value.dtype, tiles)
 
     # indices and memory
 

@@ -340,19 +340,16 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
         user=textwrap.indent(host, "    "),
         check=tail.check(kernel.text.device, kinds),
     )
-    return EmittedModule.of(_summary(kernel), _imports(kernel), body)
+    ours = tail.imports("")
+    own = [line for line in kernel.text.imports.split("\n") if line not in ours.split("\n")]
+    imports = ours + "".join(f"{line}\n" for line in own)
+    return EmittedModule.of(_summary(kernel), imports, body)
 
 
 def _summary(kernel: UserKernel) -> str:
     what = f": {kernel.text.summary.rstrip('.')}" if kernel.text.summary else ""
     text = f"{kernel.name}{what}. Written by hand in {kernel.file}."
     return text.replace("\\", "\\\\").replace('"""', "'''") + "\n"
-
-
-def _imports(kernel: UserKernel) -> str:
-    ours = tail.imports("")
-    own = [line for line in kernel.text.imports.split("\n") if line not in ours.split("\n")]
-    return ours + "".join(f"{line}\n" for line in own)
 
 
 def _assigned(values: Mapping[str, Any]) -> str:

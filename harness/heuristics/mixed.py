@@ -103,7 +103,12 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         wanted = [(n // row, warps, ahead) for n, warps, ahead in blocks]
     elif row < _SHORT and facts.loads > CROWDED:
         x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
-        wanted = [(x, max(1, 256 // row), 3), (max(1, x // 2), 1, 3), (x, 1, 2), (x, 2, 3)]
+        half = max(1, x // 2)
+        first = (half, 2, 3) if row <= 32 else (x, max(1, 256 // row), 3)  # rows of 16: 21 us, 35
+        wanted = [first, (half, 1, 3), (x, 1, 2), (x, 2, 3)]
+        # of what leaves a multiprocessor room for one program nothing is loaded ahead
+        two = (target.shared_per_block // 2 - _BESIDE) // (row * max(1, facts.ahead))
+        wanted = [(n, w, s if n * (s - 1) <= two and not facts.pieces else 1) for n, w, s in wanted]
     elif row < _SHORT:
         wanted += [(x, w, 1), (x, 2 * w, 1), (x, w, 4), (2 * x, 2 * w, 3)]
         wanted += [(2 * x, 4 * w, 3)] if row <= 16 else []  # 28.8 us, not 34.0 (H200)

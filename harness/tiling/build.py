@@ -43,7 +43,13 @@ from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
 from harness.tiling.narrow import in_32_bits
-from harness.tiling.passes import components, loaded_by_segment, pieces, with_cheap_sums
+from harness.tiling.passes import (
+    alternatives,
+    components,
+    loaded_by_segment,
+    pieces,
+    with_cheap_sums,
+)
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
@@ -361,7 +367,8 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
-    apart = pieces(values(stores), space.tiles())
+    mixed, tiles, every = category is Category.MIXED, space.tiles(), values(stores)
+    apart = alternatives(every, tiles, tiles[:1]) if mixed else pieces(every, tiles)
     dtypes = {b.name: b.dtype for b in buffers}
     columns = category is Category.REDUCTION and space.hint is Hint.OUTER
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
@@ -382,11 +389,11 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
-        pieces=(category is Category.POINTWISE or columns) and next(apart, None) is not None,
+        pieces=(category is Category.POINTWISE or columns or mixed) and any(True for _ in apart),
         strided=_strided(read, space.tiles()) if skips else 0,
         shared=space.shared,
         looked_up=any(v.indirect for v in loads(stores)),
-        ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
+        ahead=_ahead(read, dtypes, tiles) if mixed else 0,
         full=looped and space.stored,
         longest=longest,
         width=max((v.dtype.itemsize for r in reductions(stores) for v in r.args), default=0),

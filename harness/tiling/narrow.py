@@ -23,7 +23,9 @@ def in_32_bits(
     """``segments`` in which loads, positions and conversions take 64-bit integers that 32 bits hold
     for certain as what they are computed to in those; as they are where no float becomes an
     integer. ``builder`` is the one that made the values."""
-    if not any(map(_is_place, ir.values([s for one in segments for s in one.stores]))):
+    values = ir.values([s for one in segments for s in one.stores])
+    casts = [v for v in values if isinstance(v, ir.Compute) and v.op is Op.CAST]
+    if not any(v.dtype is DType.I64 and v.args[0].dtype.is_float for v in casts):
         return list(segments)
     known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
     narrow: dict[int, ir.Value] = {}  # by the 64-bit value that each stands for
@@ -59,9 +61,3 @@ def _narrowed(value: ir.Value, short: ir.Made, builder: ir.Builder) -> ir.Value 
         case ir.IndexValue() | ir.Load() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
             pass
     return None
-
-
-def _is_place(value: ir.Value) -> bool:
-    """Whether a float becomes an integer of 64 bits."""
-    whole = isinstance(value, ir.Compute) and value.op is Op.CAST and value.dtype is DType.I64
-    return whole and any(v.dtype.is_float for v in ir.operands(value))

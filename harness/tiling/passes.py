@@ -101,28 +101,40 @@ def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Value]:
 
 
 def alternatives(
-    values: Iterable[Value], tiles: Sequence[Tile], alike: Sequence[Tile]
+    values: Iterable[Value], tiles: Sequence[Tile], alike: Sequence[Tile], always: bool = False
 ) -> Iterator[Value]:
-    """Those of ``values`` that are one of two for all points of a program, by where it is in the
-    ``alike`` ones of ``tiles``: it then loads that one. Norms of 2 to 23 concatenated images took
-    0.39 (94 us on an H200) to 1.00 of the time."""
+    """Those of ``values`` that are one of two for all points of a program, or a number, by where it
+    is in the ``alike`` ones of ``tiles``: it then loads that one. Norms of 2 to 23 concatenated
+    images, in loops, took 0.39 (94 us on an H200) to 1.00 of the time; elsewhere, and of slices in
+    a tensor of zeros, if that spares much (32 of them added up: 33 us, not 53), or ``always``."""
     own = {e.var for tile in alike for e in tile.entries}
     apart = [{e.var for e in tile.entries} for tile in tiles if tile not in alike]
+    chosen, spares = list[Value](), dict[Value, float]()
+    either = [v for v in values if isinstance(v, ir.Compute | Masked)] if alike else []
+    either = [v for v in either if not isinstance(v, ir.Compute) or v.op is Op.WHERE]
 
     def is_whole(value: Value) -> bool:
         """Whether it is a piece, or one of two, and has a program's whole block."""
         loads = [v.index.free_symbols for v in walk([value]) if isinstance(v, Load)]
-        chosen = isinstance(value, ir.Compute) and value.op is Op.WHERE
         spread = all(any(symbols & axis for symbols in loads) for axis in apart)
-        return spread and (chosen or isinstance(value, Masked))
+        return spread and value in either
 
-    for value in values if alike else ():
-        if isinstance(value, ir.Compute) and value.op is Op.WHERE:
-            test, piece, rest = value.args
-            places = [v for v in walk([test]) if not isinstance(v, ir.Compute | ir.Constant)]
-            known = [isinstance(v, ir.IndexValue) and v.index.free_symbols <= own for v in places]
-            if places and all(known) and isinstance(piece, Masked) and is_whole(piece):
-                yield from (value,) if is_whole(rest) else ()
+    for value in either:
+        test, piece, rest = ir.operands(value)
+        places = [v for v in walk([test]) if not isinstance(v, ir.Compute | ir.Constant)]
+        known = [isinstance(v, ir.IndexValue) and v.index.free_symbols <= own for v in places]
+        inside = [*walk([piece])] if places and all(known) else []
+        if isinstance(rest, ir.Constant):
+            loads = sum(isinstance(v, Load) and not v.index.free_symbols <= own for v in inside)
+            scans = any(isinstance(v, ir.Scan | ir.Sort) for v in inside)  # at every turn
+            spares[value] = loads * spared(test, tiles) * (not scans)
+        elif inside and isinstance(piece, Masked) and is_whole(piece) and is_whole(rest):
+            chosen.append(value)
+    within = _within(spares)
+    much = sum(n for value, n in spares.items() if value not in within) > SPARED
+    yield from chosen if much or always else ()
+    within |= {*walk(chosen)}
+    yield from (value for value, n in spares.items() if much and n and value not in within)
 
 
 def piece_of(value: Value, stacked: bool = True) -> tuple[Value, Value, ir.Constant] | None:

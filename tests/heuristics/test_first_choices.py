@@ -126,3 +126,24 @@ def test_rows_of_many_columns_that_are_put_together_have_small_blocks(
     facts = Facts(Family.POINTWISE, sizes, loads=columns, stores=columns, bytes=size)
     best = candidates(facts, H200)[0]
     assert (best.block("XBLOCK"), best.num_warps) == (64, 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "ahead", "pieces", "first"),
+    [
+        (16, 190, False, (64, 2, 1)),  # of what is loaded ahead a multiprocessor held one program
+        (16, 48, True, (64, 2, 1)),  # whose branches a pipeline would repeat
+        (16, 8, False, (64, 2, 3)),
+        (32, 24, False, (32, 2, 3)),
+        (64, 20, False, (32, 4, 3)),
+        (128, 20, False, (16, 2, 3)),
+    ],
+)
+def test_shortest_rows_of_many_tensors_have_few_warps(
+    row: int, ahead: int, pieces: bool, first: tuple[int, int, int]
+) -> None:
+    """Mamba's 32 slices: 32 us, 307 with 32 rows, 16 warps, all loaded ahead and no branches."""
+    sizes = (("y", 2048), ("x", 192), ("r0_", row))
+    facts = Facts(Family.MIXED, sizes, Hint.INNER, loads=40, ahead=ahead, pieces=pieces)
+    best = candidates(facts, H200)[0]
+    assert (best.block("XBLOCK"), best.num_warps, best.block("STAGES")) == first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,10 +13,13 @@ from harness.conformance.compare import differences
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.graph.text import loads
+from harness.heuristics.limits import STAGES
+from harness.heuristics.registry import candidates
 from harness.ir.nodes import ReduceKind, reductions
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.target import H100
+from harness.target import H100, H200
+from harness.tiling.plan import Category
 
 
 def drawn(*shape: int) -> Callable[[], torch.Tensor]:
@@ -87,12 +91,15 @@ def counted(
     assert found == {down, along}
 
 
-@pytest.mark.parametrize(("pieces", "dim", "branches"), [(3, 1, 2), (2, 1, 1), (3, 2, 0)])
+@pytest.mark.parametrize(
+    ("pieces", "dim", "side", "branches"),
+    [(3, 1, 72, 2), (2, 1, 72, 1), (3, 2, 72, 0), (5, 1, 6, 4), (3, 1, 6, 0)],  # loops, blocks
+)
 def test_a_row_that_is_one_of_concatenated_ones_is_loaded_alone(
-    pieces: int, dim: int, branches: int, interpreter: InterpreterPool
+    pieces: int, dim: int, side: int, branches: int, interpreter: InterpreterPool
 ) -> None:
     """A norm of channels, which a program has one of; pixels are of several pieces at once."""
-    shape, whole = [8, 3, 40, 40], [8, 3, 40, 40]
+    shape, whole = [8, 3, side, side], [8, 3, side, side]
     whole[dim] *= pieces
     inputs = [f"x{n}" for n in range(pieces)]
     given = "".join(f'    {name}: "bf16{shape}",\n' for name in inputs)
@@ -109,4 +116,38 @@ def norm(
     )
     kernel, *_ = compile_graph(graph, H100).kernels
     assert kernel.module.text.split("def grid")[0].count("else:\n") == branches
+    assert interpreter.check(kernel.module.text).passed
+
+
+@pytest.mark.parametrize(("slices", "branches"), [(8, 8), (3, 0)])
+def test_a_strip_of_rows_that_is_in_one_slice_loads_that_alone(
+    slices: int, branches: int, interpreter: InterpreterPool
+) -> None:
+    """Slices of a tensor of zeros, added up as their gradients are, rows and columns reduced."""
+    whole, at = f"f32[2, 96, {slices}, 16]", range(slices)
+    steps = "".join(
+        f"""    wide{k}: "f32[2, 96, 1, 16]" = aten.unsqueeze.default(x{k}, 2)
+    slice{k}: "{whole}" = aten.slice_scatter.default(zeros, wide{k}, 2, {k}, {k + 1})
+    sum{k}: "{whole}" = aten.add.Tensor({f"sum{k - 1}" if k else "w"}, slice{k})
+"""
+        for k in at
+    )
+    given = "".join(f'    x{k}: "f32[2, 96, 16]",\n' for k in at)
+    graph = loads(
+        f"""# harness graph 1
+def strips(
+    w: "{whole}",
+{given}):
+    zeros: "{whole}" = aten.full.default([2, 96, {slices}, 16], 0, dtype=torch.float32)
+{steps}    rows: "f32[2, 96, {slices}]" = aten.sum.dim_IntList(sum{slices - 1}, [3])
+    columns: "f32[2, {slices}, 16]" = aten.sum.dim_IntList(sum{slices - 1}, [1])
+    return (rows, columns)
+"""
+    )
+    kernel, *_ = compile_graph(graph, replace(H200, multiprocessors=4)).kernels
+    assert kernel.source.plan.category is Category.MIXED
+    loop = kernel.module.text.split("for xoffset")[1].split("def grid")[0]
+    assert loop.count("        if tmp") == branches
+    stages = {config.block(STAGES) for config in candidates(kernel.source.plan.facts, H200)}
+    assert stages == {1} or not branches
     assert interpreter.check(kernel.module.text).passed

@@ -79,7 +79,9 @@ def why(
         if one.run.id and other.run.id:
             between = learn(answer.options.results, one.run, other.run)
         compared = asked.as_judged(compare(one, other, Rules(), between))
-        now = _named_in_b(one.run, compared)
+        both = zip(one.run.graphs, compared.a.run.graphs, strict=True)  # A's, and by B's names
+        theirs = {graph.name for graph in compared.b.run.graphs}
+        now = {old.name: new.name for old, new in both if old.name not in theirs}
         asked = dataclasses.replace(asked, graph=graph and now.get(Path(graph).stem, graph))
         found = asked.in_graph(of_kernel(compared, now.get(kernel, kernel)))
         found.sort(key=lambda each: (each.label is Label.UNSURE, each.label is Label.NOISE))
@@ -89,14 +91,6 @@ def why(
                 found[number] = asked.traced(each, one.run.commit, other.run.commit)
     answer.tell(why_report(found, everything=everything))
     return NOTHING_JUDGED if all(each.label is Label.UNSURE for each in found) else FINE
-
-
-def _named_in_b(a: Run, found: Comparison) -> dict[str, str]:
-    """The graphs of ``a``, side A of a comparison as it was recorded, that B has under another
-    name; not those whose name it has for another graph."""
-    both = zip(a.graphs, found.a.run.graphs, strict=True)
-    theirs = {graph.name for graph in found.b.run.graphs}
-    return {one.name: other.name for one, other in both if one.name not in theirs}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -404,6 +404,8 @@ def normalise(gm: fx.GraphModule) -> None:
     returned, output = _returned(gm), gm.graph.output_node()
     for node in list(gm.graph.nodes):
         spell_conversions(node)
+        # A user's gradient need not be asked for, nor given back in memory of its own.
+        own = node.meta.get(tangents.CALL) or any(u.target in GIVES_MEMORY for u in node.users)
         if node.target is _aten.sum.dim_IntList and not node.args[1]:
             node.args = (node.args[0], list(range(node.args[0].meta["val"].dim())), *node.args[2:])
         elif node.target is _aten.eq.Scalar and node.args[1] in (math.inf, -math.inf):
@@ -412,7 +414,7 @@ def normalise(gm: fx.GraphModule) -> None:
                 node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
-        elif _hands_on(node):
+        elif node.target in _SAME_VALUE and not own:
             same = node.args[0]
             for user in list(node.users):  # returned as well it is another tensor there
                 if user is not output or user not in same.users:
@@ -421,13 +423,6 @@ def normalise(gm: fx.GraphModule) -> None:
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
     gm.recompile()
-
-
-def _hands_on(node: fx.Node) -> bool:
-    """Whether ``node`` is nothing but its argument, and no user's gradient, which need not be asked
-    for, nor given back in memory of its own."""
-    own = node.meta.get(tangents.CALL) or any(user.target in GIVES_MEMORY for user in node.users)
-    return node.target in _SAME_VALUE and not own
 
 
 def _returned(gm: fx.GraphModule) -> set[fx.Node]:
