@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.graph.model import CHECKED
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime import module as runtime
@@ -267,3 +269,37 @@ def test_32_bits_count_what_they_hold(tmp_path: Path) -> None:
         assert wide(text, s0=1 << 16, s1=1 << 15)
     assert wide(TEXTS["everything"], s0=(1 << 31) - 3 * (1 << 20), s1=1)
     assert not wide(TEXTS["everything"], s0=(1 << 31) - (1 << 25), s1=1)
+
+
+LOOKED_UP = """def looked_up(
+    x: "f32[s0, 40009]",
+    table: "f32[7]",
+):
+    total: "f32[s0]" = aten.sum.dim_IntList(x, [1])
+    less: "f32[s0]" = aten.sub.Tensor(total, 3000)
+    at: "i64[s0]" = aten._to_copy.default(less, dtype=torch.int64)
+    index: "f32[s0]" = aten.index.Tensor(table, [at])
+    return (index,)
+"""
+
+
+@pytest.mark.parametrize("kind", ["rows", "known rows", "columns"])
+def test_only_the_program_with_the_whole_sum_reads_what_it_says(
+    kind: str, interpreter: InterpreterPool
+) -> None:
+    """What the others have instead, 0, is no place of 7 here: it would end the process."""
+    text = LOOKED_UP if kind == "rows" else LOOKED_UP.replace("s0", "3")
+    if kind == "columns":
+        text = text.replace("3, 40009", "40009, 3").replace("[1])", "[0])")
+    graph = replace(loads(f"# harness graph 1\n{text}", "test graph"), facts=(CHECKED,))
+    (module,) = modules(graph)
+    loaded = runtime.load(module.text)
+    args = loaded.get_args("cpu", sizes={"s0": 3} if kind == "rows" else None)
+    x, table, found = args[:3]
+    rows = x.T if kind == "columns" else x
+    rows.zero_()
+    rows[:, 5], rows[:, -4] = 3000, torch.tensor([0.0, 1.0, 2.0])
+    config = loaded.fitted(loaded.configs[0], args)
+    assert config.block("CHUNKS") > 1 and "device_assert" in module.text
+    interpreter.launch(module.text, args, config)
+    assert torch.equal(found, table[:3])
