@@ -18,6 +18,7 @@ from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.tune.space import Space
 from harness.target import H100
 from tests.codegen.kernels import modules
 
@@ -143,9 +144,9 @@ def test_known_sizes_that_have_no_equal_parts_are_shared_too(
     (found,) = (answer for _, answer in interpreter.each([CheckJob(kernel.module.text)]))
     assert isinstance(found, CheckResult) and found.passed, found
     loaded = runtime.load(kernel.module.text)
-    fitted = loaded.fitted(loaded.configs[0])
+    fitted = loaded.fitted(loaded.configs[0], ())
     assert loaded.grid(fitted)[1] == fitted.block("CHUNKS") > 1
-    assert loaded.fitted(fitted) == fitted
+    assert loaded.fitted(fitted, ()) == fitted
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def places(
 """
     (kernel,) = compile_graph(loads(text, "test graph"), H100).kernels
     loaded = runtime.load(kernel.module.text)
-    assert loaded.fitted(loaded.configs[0]).block("CHUNKS") > 1
+    assert loaded.fitted(loaded.configs[0], ()).block("CHUNKS") > 1
     x, least, most, place, workspace = loaded.get_args("cpu")
     x.clamp_(-1, 1)
     line = x[1] if dim else x[:, 1]
@@ -303,3 +304,16 @@ def test_only_the_program_with_the_whole_sum_reads_what_it_says(
     assert config.block("CHUNKS") > 1 and "device_assert" in module.text
     interpreter.launch(module.text, args, config)
     assert torch.equal(found, table[:3])
+
+
+def test_a_search_of_known_sizes_leaves_the_number_of_programs_to_the_blocks() -> None:
+    """With another than the grid has the last program would be taken for somebody else."""
+    text = TEXTS["columns"].replace("s0", "16411").replace("s1", "4")
+    (kernel,) = compile_graph(loads(f"# harness graph 1\n{text}", "test graph"), H100).kernels
+    loaded = runtime.load(kernel.module.text)
+    space = Space.of(loaded.at(loaded.get_args("cpu"), H100), H100)
+    assert "CHUNKS" not in dict(space.values)
+    stale = replace(loaded.configs[0], blocks=(*loaded.configs[0].blocks, ("CHUNKS", 4)))
+    for config in (stale, *loaded.configs, *space.around(loaded.configs[0])):
+        assert loaded.fitted(config, ()).block("CHUNKS") == loaded.grid(config)[1]
+    assert len({loaded.grid(config)[1] for config in space.around(loaded.configs[0])}) > 1
