@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -317,3 +320,12 @@ def test_a_search_of_known_sizes_leaves_the_number_of_programs_to_the_blocks() -
     for config in (stale, *loaded.configs, *space.around(loaded.configs[0])):
         assert loaded.fitted(config, ()).block("CHUNKS") == loaded.grid(config)[1]
     assert len({loaded.grid(config)[1] for config in space.around(loaded.configs[0])}) > 1
+
+
+def test_triton_alone_interprets_rows_that_programs_share(tmp_path: Path) -> None:
+    """Whose masks are no numbers of 8 bits."""
+    (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', '9001')}", "test graph"))
+    (tmp_path / "rows.py").write_text(module.text)
+    call = "import rows; rows.call(rows.get_args('cpu', sizes={'s0': 2}))"
+    there = {**os.environ, "TRITON_INTERPRET": "1"}
+    subprocess.run([sys.executable, "-c", call], cwd=tmp_path, env=there, check=True)
