@@ -136,6 +136,22 @@ def g(
     assert category(500, 2, "f16") is category(500, 1, "f32") is Category.REDUCTION
 
 
+def test_rows_put_together_from_pieces_are_not_held_so_long() -> None:
+    """A loop has branches for them."""
+    text = """# harness graph 1
+def g(
+    x: "f16[64, 12544]",
+    y: "f16[64, 12544]",
+):
+    whole: "f16[64, 25088]" = aten.cat.default([x, y], 1)
+    s: "f32[64, 1]" = aten.sum.dim_IntList(whole, [1], True, dtype=torch.float32)
+    scaled: "f32[64, 25088]" = aten.mul.Tensor(whole, s)
+    r: "f16[64, 25088]" = aten._to_copy.default(scaled, dtype=torch.float16)
+    return (r,)
+"""
+    assert planned(loads(text)).category is Category.REDUCTION
+
+
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     two = splits(64, 64)
     write = Access(X0 + 64 * X1, 4, True)
