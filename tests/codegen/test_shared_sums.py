@@ -6,7 +6,6 @@ import math
 import os
 import random
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from harness.runtime.interpret.interpreter import CheckJob, CheckResult, Interpr
 from harness.runtime.tune.space import Space
 from harness.target import H100
 from tests.codegen.kernels import modules
+from tests.fork_server import FILE
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 NEAR = sorted({0, *(n + d for n in _BORDERS for d in (-1, 0, 1)), 7, 257, 785, 997, 1171})
@@ -322,10 +322,17 @@ def test_a_search_of_known_sizes_leaves_the_number_of_programs_to_the_blocks() -
     assert len({loaded.grid(config)[1] for config in space.around(loaded.configs[0])}) > 1
 
 
-def test_triton_alone_interprets_rows_that_programs_share(tmp_path: Path) -> None:
+def test_triton_alone_interprets_rows_that_programs_share(
+    tmp_path: Path, interpreting: list[str]
+) -> None:
     """Whose masks are no numbers of 8 bits."""
     (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', '9001')}", "test graph"))
-    (tmp_path / "rows.py").write_text(module.text)
-    call = "import rows; rows.call(rows.get_args('cpu', sizes={'s0': 2}))"
-    there = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", call], cwd=tmp_path, env=there, check=True)
+    path = tmp_path / "module.py"
+    path.write_text(module.text.replace('"s0": 1024', '"s0": 2'))
+    told = subprocess.run(
+        [*interpreting, FILE, str(path), "--check"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
