@@ -383,7 +383,9 @@ class Body:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
         held = [self._at(mask, context[: context.index(mask)]) for mask in context]
         covered = tiles.union(*(var.tiles for var in held))
-        return " & ".join([*self.frame.masks(covered), *map(materialised, held)]) or "None", covered
+        last = ["last"] * (self.frame.plan.facts.alone and self.loop is None)  # others know no sum
+        masks = [*self.frame.masks(covered), *map(materialised, held), *last]
+        return " & ".join(masks) or "None", covered
 
     def _address(self, buffer: str, index: str, spread: str | None) -> str:
         pointer = self.pointers[buffer]
@@ -475,8 +477,6 @@ class Body:
         if var.dtype is not dtype and self._is_chosen_by_byte(dtype):
             text = float8_text(text, dtype)
         mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
-        if self.frame.plan.facts.alone and self.loop is None:  # not every program stores
-            mask = "last" if mask == "None" else f"{mask} & last"
         parts = [self._address(store.buffer, index, spread), text, mask]
         name = "tl.store"
         if store.mode.is_atomic:

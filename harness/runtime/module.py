@@ -152,8 +152,8 @@ class LoadedModule:
     def fitted(self, config: Config, args: Sequence[Any] | None = None) -> Config:
         """``config`` with what is compiled for the sizes in ``args``: the parts of the kernel, and
         the largest power of two that divides each, up to 16. Without ``args`` for those of
-        ``get_args``, where the configuration says nothing."""
-        if not (self.unknown_sizes or hasattr(self.raw, "variant")):
+        ``get_args``, where the configuration says nothing; nothing if all sizes are known."""
+        if args is None and not self.unknown_sizes:
             return config
         full = self.only_sizes(self.unknown_sizes) if args is None else args
         sizes = zip(self.sizes(list(self.signature)), self.sizes(full), strict=True)
@@ -179,7 +179,8 @@ class LoadedModule:
             facts = msgspec.convert(stated, Facts).at(points)
             configs, fixed = candidates(facts, target), dict(facts.fixed_blocks)
             made = replace(self, configs=configs, points=points, fixed_blocks=fixed)
-        return replace(made, configs=tuple(self.fitted(c, args) for c in made.configs))
+        configs = tuple(self.fitted(c, args) for c in made.configs)
+        return replace(made, configs=configs) if self.unknown_sizes else made
 
     def get_args(
         self, device: str | None = None, seed: int = 0, sizes: Mapping[str, int] | None = None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +15,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.graph.model import CHECKED
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.tune.space import Space
 from harness.target import H100
 from tests.codegen.kernels import modules
+from tests.fork_server import FILE
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 NEAR = sorted({0, *(n + d for n in _BORDERS for d in (-1, 0, 1)), 7, 257, 785, 997, 1171})
@@ -141,9 +147,9 @@ def test_known_sizes_that_have_no_equal_parts_are_shared_too(
     (found,) = (answer for _, answer in interpreter.each([CheckJob(kernel.module.text)]))
     assert isinstance(found, CheckResult) and found.passed, found
     loaded = runtime.load(kernel.module.text)
-    fitted = loaded.fitted(loaded.configs[0])
+    fitted = loaded.fitted(loaded.configs[0], ())
     assert loaded.grid(fitted)[1] == fitted.block("CHUNKS") > 1
-    assert loaded.fitted(fitted) == fitted
+    assert loaded.fitted(fitted, ()) == fitted
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,7 @@ def places(
 """
     (kernel,) = compile_graph(loads(text, "test graph"), H100).kernels
     loaded = runtime.load(kernel.module.text)
-    assert loaded.fitted(loaded.configs[0]).block("CHUNKS") > 1
+    assert loaded.fitted(loaded.configs[0], ()).block("CHUNKS") > 1
     x, least, most, place, workspace = loaded.get_args("cpu")
     x.clamp_(-1, 1)
     line = x[1] if dim else x[:, 1]
@@ -267,3 +273,66 @@ def test_32_bits_count_what_they_hold(tmp_path: Path) -> None:
         assert wide(text, s0=1 << 16, s1=1 << 15)
     assert wide(TEXTS["everything"], s0=(1 << 31) - 3 * (1 << 20), s1=1)
     assert not wide(TEXTS["everything"], s0=(1 << 31) - (1 << 25), s1=1)
+
+
+LOOKED_UP = """def looked_up(
+    x: "f32[s0, 40009]",
+    table: "f32[7]",
+):
+    total: "f32[s0]" = aten.sum.dim_IntList(x, [1])
+    less: "f32[s0]" = aten.sub.Tensor(total, 3000)
+    at: "i64[s0]" = aten._to_copy.default(less, dtype=torch.int64)
+    index: "f32[s0]" = aten.index.Tensor(table, [at])
+    return (index,)
+"""
+
+
+@pytest.mark.parametrize("kind", ["rows", "known rows", "columns"])
+def test_only_the_program_with_the_whole_sum_reads_what_it_says(
+    kind: str, interpreter: InterpreterPool
+) -> None:
+    """What the others have instead, 0, is no place of 7 here: it would end the process."""
+    text = LOOKED_UP if kind == "rows" else LOOKED_UP.replace("s0", "3")
+    if kind == "columns":
+        text = text.replace("3, 40009", "40009, 3").replace("[1])", "[0])")
+    graph = replace(loads(f"# harness graph 1\n{text}", "test graph"), facts=(CHECKED,))
+    (module,) = modules(graph)
+    loaded = runtime.load(module.text)
+    args = loaded.get_args("cpu", sizes={"s0": 3} if kind == "rows" else None)
+    x, table, found = args[:3]
+    rows = x.T if kind == "columns" else x
+    rows.zero_()
+    rows[:, 5], rows[:, -4] = 3000, torch.tensor([0.0, 1.0, 2.0])
+    config = loaded.fitted(loaded.configs[0], args)
+    assert config.block("CHUNKS") > 1 and "device_assert" in module.text
+    interpreter.launch(module.text, args, config)
+    assert torch.equal(found, table[:3])
+
+
+def test_a_search_of_known_sizes_leaves_the_number_of_programs_to_the_blocks() -> None:
+    """With another than the grid has the last program would be taken for somebody else."""
+    text = TEXTS["columns"].replace("s0", "16411").replace("s1", "4")
+    (kernel,) = compile_graph(loads(f"# harness graph 1\n{text}", "test graph"), H100).kernels
+    loaded = runtime.load(kernel.module.text)
+    space = Space.of(loaded.at(loaded.get_args("cpu"), H100), H100)
+    assert "CHUNKS" not in dict(space.values)
+    stale = replace(loaded.configs[0], blocks=(*loaded.configs[0].blocks, ("CHUNKS", 4)))
+    for config in (stale, *loaded.configs, *space.around(loaded.configs[0])):
+        assert loaded.fitted(config, ()).block("CHUNKS") == loaded.grid(config)[1]
+    assert len({loaded.grid(config)[1] for config in space.around(loaded.configs[0])}) > 1
+
+
+def test_triton_alone_interprets_rows_that_programs_share(
+    tmp_path: Path, interpreting: list[str]
+) -> None:
+    """Whose masks are no numbers of 8 bits."""
+    (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', '9001')}", "test graph"))
+    path = tmp_path / "module.py"
+    path.write_text(module.text.replace('"s0": 1024', '"s0": 2'))
+    told = subprocess.run(
+        [*interpreting, FILE, str(path), "--check"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]

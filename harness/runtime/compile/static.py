@@ -170,7 +170,7 @@ def compile_for(
     from triton.compiler import ASTSource
 
     kernel = loaded.kernel
-    blocks = modules.config_dict(loaded.fitted(config))
+    blocks = modules.config_dict(loaded.fitted(config, None if loaded.unknown_sizes else ()))
     constants = _constants(loaded, {modules.ALIGNED: not unaligned, **blocks})
     full = {n: loaded.signature.get(n, "constexpr") for n in kernel.arg_names}
     attributes = {
@@ -220,7 +220,6 @@ def compiled_binary(
     """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
     kept there. ``unaligned`` names pointers that may have any address. ``triton``: only one that
     this version compiled. Needs no GPU. Raises ``CompileFailed``."""
-    config = config if loaded.unknown_sizes else loaded.fitted(config)
     name = binaries.artifact(loaded.text, config, target, unaligned, triton)
     found = None if cache is None else binaries.find(cache, name)
     if found is None and triton:
