@@ -5,7 +5,8 @@ float64: what a GPU's assembler makes of kernels shows only there.
 
 The functions are those of ``tests/ptx/programs.py``, some called with gradients, with up to 16
 million elements. FILE has a line of JSON for each; what is wrong is printed with the seed that
-makes it again (``--jobs 1 --seconds 1``), and at last how many were tried and how many were wrong.
+makes it again (``--jobs 1 --seconds 1``), and at last how many were tried, wrong, and not
+judged.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ APART = 1_000_000
 """Between the first seeds of two processes."""
 CALLS = 6
 """Of a function."""
+UNJUDGED = "not judged"
+"""How the row of one begins whose comparison itself failed, as a rule for want of memory."""
 
 
 def tried(seed: int, device: str, devices: Any) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def tried(seed: int, device: str, devices: Any) -> dict[str, Any]:
     try:
         found = differences(function, first, compiler, dynamic=True, then=then)
     except RuntimeError as error:  # as a rule the GPU's memory, which others use too
-        found = [f"not judged: {str(error)[:200]}"]
+        found = [f"{UNJUDGED}: {str(error)[:200]}"]
     del first, then
     if device != "cpu":
         torch.cuda.empty_cache()  # the other processes' too
@@ -92,9 +95,13 @@ def main() -> None:
     for row in rows:
         if row["found"] or row["torch"]:
             print(json.dumps(row)[:700])
-    wrong = sum(bool(row["found"]) for row in rows)
+    said = [str(row["found"][0]) for row in rows if row["found"]]
+    aside = sum(one.startswith(UNJUDGED) for one in said)
     kernels = sum(row["kernels"] for row in rows)
-    print(f"{len(rows)} functions, {kernels} kernels, {CALLS * len(rows)} calls, {wrong} wrong")
+    print(
+        f"{len(rows)} functions, {kernels} kernels, {CALLS * len(rows)} calls, "
+        f"{len(said) - aside} wrong, {aside} not judged"
+    )
 
 
 if __name__ == "__main__":
