@@ -234,7 +234,7 @@ def _timed(
     """A timing from each of ``processes`` processes, one after the other, for each module that is
     right, or why there is none. Raises ``NoDevice`` when nothing can be timed any more."""
     with device:
-        device.prepare(modules)
+        device.compile(device.missing(modules, {}))
         first = (functools.partial(_first, device, module, checked) for module in modules)
         found = [_attempt(time_it, []) for time_it in first]
         for _ in range(1, processes):

@@ -32,9 +32,12 @@ class FakeDevice:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def prepare(self, modules: Sequence[Any]) -> None:
+    def missing(self, modules: Sequence[Any], given: Any) -> Sequence[Any]:
+        return modules
+
+    def compile(self, jobs: Sequence[Any]) -> None:
         with Path(os.environ["FAKE_LOG"]).open("a") as log:
-            log.write(f"{os.getpid()} {len(modules)}\n")
+            log.write(f"{os.getpid()} {len(jobs)}\n")
 
     def check(self, module: Any) -> CheckResult:
         return CheckResult("# wrong" not in module.text, 0.1, 0.5)

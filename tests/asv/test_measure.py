@@ -78,8 +78,11 @@ class Device:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def prepare(self, modules: Any) -> None:
-        assert len(modules) == 2
+    def missing(self, modules: Any, given: Any) -> Any:
+        return modules
+
+    def compile(self, jobs: Any) -> None:
+        assert len(jobs) == 2
 
     def check(self, module: Any) -> CheckResult:
         self.calls["check"] += 1
@@ -138,7 +141,7 @@ def test_the_same_text_is_checked_once_and_a_wrong_one_each_time(tmp_path: Path)
 
 @pytest.mark.parametrize("fake", [Device, FakeDevice])
 def test_fakes_are_called_as_the_real_device_is(fake: type) -> None:
-    for name in ("prepare", "check", "time", "again", "restart"):
+    for name in ("missing", "compile", "check", "time", "again", "restart"):
         real = list(inspect.signature(getattr(CudaDevice, name)).parameters)
         assert list(inspect.signature(getattr(fake, name)).parameters) == real, name
 

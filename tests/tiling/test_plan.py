@@ -116,22 +116,6 @@ def test_long_or_register_hungry_rows_are_looped() -> None:
     assert not is_persistent(Hint.MIXED, sympy.Integer(768), 3, H100, passes=2)
 
 
-def test_rows_put_together_from_pieces_are_not_held_so_long() -> None:
-    """A loop has branches for them."""
-    text = """# harness graph 1
-def g(
-    x: "f16[64, 12544]",
-    y: "f16[64, 12544]",
-):
-    whole: "f16[64, 25088]" = aten.cat.default([x, y], 1)
-    s: "f32[64, 1]" = aten.sum.dim_IntList(whole, [1], True, dtype=torch.float32)
-    scaled: "f32[64, 25088]" = aten.mul.Tensor(whole, s)
-    r: "f16[64, 25088]" = aten._to_copy.default(scaled, dtype=torch.float16)
-    return (r,)
-"""
-    assert planned(loads(text)).category is Category.REDUCTION
-
-
 def test_rows_that_have_a_multiprocessor_alone_are_held_as_far_as_registers_go() -> None:
     """25,088 elements of two tensors of 16 bits, or one of 32: half of 64 registers a thread."""
 
