@@ -172,6 +172,7 @@ def check(
     ``signature`` its arguments' types, ``references`` what it is checked against, ``masks`` the
     text of rows of arguments of which some are masks, which are exact."""
     loops = re.findall(r" in (?:tl\.)?range\((.*)\):", kernel)
+    one = re.search(r"\n    [xyz]index = (?!.*arange).*program_id", kernel)  # point a program
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
     return template("check.py.j2").render(
         bounds=bool(re.search(r"\b[a-z]\w*\b(?!=)", " ".join(loops))),
@@ -185,5 +186,6 @@ def check(
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,
         maxima="_larger)" in kernel,
+        conditions=one is not None and " & " in kernel,
         others={name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES},
     )
