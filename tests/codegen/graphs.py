@@ -199,6 +199,30 @@ def graph_of_size(rows: int, columns: int) -> Graph:
     return _graph(f'def big(\n    x: "{kind}",\n):\n    {line}\n    return (neg,)\n')
 
 
+def strips(slices: int) -> Graph:
+    """Slices of a tensor of zeros, added up as their gradients are, rows and columns reduced."""
+    whole, at = f"f32[2, 96, {slices}, 16]", range(slices)
+    steps = "".join(
+        f"""    wide{k}: "f32[2, 96, 1, 16]" = aten.unsqueeze.default(x{k}, 2)
+    slice{k}: "{whole}" = aten.slice_scatter.default(zeros, wide{k}, 2, {k}, {k + 1})
+    sum{k}: "{whole}" = aten.add.Tensor({f"sum{k - 1}" if k else "w"}, slice{k})
+"""
+        for k in at
+    )
+    given = "".join(f'    x{k}: "f32[2, 96, 16]",\n' for k in at)
+    return loads(
+        f"""# harness graph 1
+def strips(
+    w: "{whole}",
+{given}):
+    zeros: "{whole}" = aten.full.default([2, 96, {slices}, 16], 0, dtype=torch.float32)
+{steps}    rows: "f32[2, 96, {slices}]" = aten.sum.dim_IntList(sum{slices - 1}, [3])
+    columns: "f32[2, {slices}, 16]" = aten.sum.dim_IntList(sum{slices - 1}, [1])
+    return (rows, columns)
+"""
+    )
+
+
 LIBRARY = _graph("""def library(
     x: "f32[30, 7]",
     y: "f32[30, 7]",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 from harness.codegen.kernel import render
 from harness.codegen.module import emit
@@ -35,6 +38,17 @@ def sources(graph: Graph, looped: bool | None = None) -> Iterator[KernelSource]:
 def modules(graph: Graph, looped: bool | None = None) -> list[EmittedModule]:
     """The emitted modules of a graph."""
     return [emit(source, graph, H100) for source in sources(graph, looped)]
+
+
+def checks_itself(python: list[str], script: str, path: Path) -> None:
+    """Have ``script``, run by ``python``, check the module at ``path`` in Triton's interpreter."""
+    told = subprocess.run(
+        [*python, script, str(path), "--check"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
 
 
 def only(graph: Graph, looped: bool | None = None) -> KernelSource:

@@ -12,7 +12,6 @@ import pytest
 
 from harness.graph.model import Graph
 from harness.graph.text import load as load_graph
-from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.target import H100
 from tests.codegen import graphs
@@ -134,25 +133,7 @@ def test_a_module_asks_once_for_all_points_of_a_program_alone(
     tmp_path: Path, interpreting: list[str]
 ) -> None:
     """Since Triton 3.8 its interpreter repeats that truth value as bytes, which it masks not by."""
-    whole, at = "f32[2, 96, 3, 16]", range(3)
-    given = "".join(f'    x{k}: "f32[2, 96, 16]",\n' for k in at)
-    steps = "".join(
-        f"""    wide{k}: "f32[2, 96, 1, 16]" = aten.unsqueeze.default(x{k}, 2)
-    slice{k}: "{whole}" = aten.slice_scatter.default(zeros, wide{k}, 2, {k}, {k + 1})
-    sum{k}: "{whole}" = aten.add.Tensor({f"sum{k - 1}" if k else "w"}, slice{k})
-"""
-        for k in at
-    )
-    text = f"""# harness graph 1
-def strips(
-    w: "{whole}",
-{given}):
-    zeros: "{whole}" = aten.full.default([2, 96, 3, 16], 0, dtype=torch.float32)
-{steps}    along: "f32[2, 96, 3]" = aten.sum.dim_IntList(sum2, [3])
-    down: "f32[2, 3, 16]" = aten.sum.dim_IntList(sum2, [1])
-    return (along, down)
-"""
-    kernel, *_ = compile_graph(loads(text), replace(H100, multiprocessors=4)).kernels
+    kernel, *_ = compile_graph(graphs.strips(3), replace(H100, multiprocessors=4)).kernels
     answer = alone(interpreting, written(tmp_path, kernel.module.text), "--check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import random
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.tune.space import Space
 from harness.target import H100
-from tests.codegen.kernels import modules
+from tests.codegen.kernels import checks_itself, modules
 from tests.fork_server import FILE
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -329,10 +327,4 @@ def test_triton_alone_interprets_rows_that_programs_share(
     (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', '9001')}", "test graph"))
     path = tmp_path / "module.py"
     path.write_text(module.text.replace('"s0": 1024', '"s0": 2'))
-    told = subprocess.run(
-        [*interpreting, FILE, str(path), "--check"],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
+    checks_itself(interpreting, FILE, path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from harness.runtime.interpret.interpreter import CheckJob, CheckResult, Interpr
 from harness.target import H100
 from harness.tiling.build import INT32_LIMIT
 from tests.codegen.graphs import graph_of_size
-from tests.codegen.kernels import modules
+from tests.codegen.kernels import checks_itself, modules
 
 
 def graph(text: str) -> Graph:
@@ -412,13 +410,7 @@ def test_a_module_alone_takes_every_bound_of_a_loop(
     path = tmp_path / "module.py"
     text = module.text.replace('"s0": 1024', '"s0": 5' if one is ROWS else '"s0": 9000')
     path.write_text(text.replace('"s1": 1024', '"s1": 2500' if one is ROWS else '"s1": 9'))
-    told = subprocess.run(
-        [*interpreting, _BEFORE_3_7, str(path), "--check"],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
+    checks_itself(interpreting, _BEFORE_3_7, path)
 
 
 def test_no_configuration_is_too_large_for_the_workspace(tmp_path: Path) -> None:

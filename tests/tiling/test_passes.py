@@ -20,6 +20,7 @@ from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100, H200
 from harness.tiling.plan import Category
+from tests.codegen.graphs import strips
 
 
 def drawn(*shape: int) -> Callable[[], torch.Tensor]:
@@ -123,28 +124,7 @@ def norm(
 def test_a_strip_of_rows_that_is_in_one_slice_loads_that_alone(
     slices: int, branches: int, interpreter: InterpreterPool
 ) -> None:
-    """Slices of a tensor of zeros, added up as their gradients are, rows and columns reduced."""
-    whole, at = f"f32[2, 96, {slices}, 16]", range(slices)
-    steps = "".join(
-        f"""    wide{k}: "f32[2, 96, 1, 16]" = aten.unsqueeze.default(x{k}, 2)
-    slice{k}: "{whole}" = aten.slice_scatter.default(zeros, wide{k}, 2, {k}, {k + 1})
-    sum{k}: "{whole}" = aten.add.Tensor({f"sum{k - 1}" if k else "w"}, slice{k})
-"""
-        for k in at
-    )
-    given = "".join(f'    x{k}: "f32[2, 96, 16]",\n' for k in at)
-    graph = loads(
-        f"""# harness graph 1
-def strips(
-    w: "{whole}",
-{given}):
-    zeros: "{whole}" = aten.full.default([2, 96, {slices}, 16], 0, dtype=torch.float32)
-{steps}    rows: "f32[2, 96, {slices}]" = aten.sum.dim_IntList(sum{slices - 1}, [3])
-    columns: "f32[2, {slices}, 16]" = aten.sum.dim_IntList(sum{slices - 1}, [1])
-    return (rows, columns)
-"""
-    )
-    kernel, *_ = compile_graph(graph, replace(H200, multiprocessors=4)).kernels
+    kernel, *_ = compile_graph(strips(slices), replace(H200, multiprocessors=4)).kernels
     assert kernel.source.plan.category is Category.MIXED
     loop = kernel.module.text.split("for xoffset")[1].split("def grid")[0]
     assert loop.count("        if tmp") == branches
