@@ -40,8 +40,7 @@ class Part:
 @dataclass(slots=True)
 class Exchange:
     """The exchanges of ``plan``'s kernel, after each of its loops: ``words`` of the workspace are
-    each program's. ``programs`` names their number; ``CHUNKS`` do not wait, the last has them all.
-    """
+    each program's. ``programs`` names their number; ``CHUNKS`` do not wait: the last has all."""
 
     plan: KernelPlan
     words: int

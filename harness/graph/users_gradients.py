@@ -84,7 +84,8 @@ def inline(gm: fx.GraphModule, wanted: Callable[[fx.Node, fx.GraphModule], bool]
             gm.graph.erase_node(user)
         gm.graph.erase_node(node)
         calls += (values[inner] for inner in body.graph.nodes if inner.target in _GRAPHS)
-    gm.recompile()
+    if calls:
+        gm.recompile()
 
 
 def _own(node: fx.Node) -> fx.Node:

@@ -95,10 +95,11 @@ class Called:
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        whole = fx.Graph()
-        whole.output(whole.graph_copy(self.gm.graph, {}))
-        inline(fx.GraphModule(self.gm, whole), lambda call, _: call.target is CHECKPOINT)
-        return note_gradients(joint, kept, whole if any(map(is_a_users, calls)) else None)
+        whole = fx.Graph() if any(map(is_a_users, calls)) else None
+        if whole is not None:
+            whole.output(whole.graph_copy(self.gm.graph, {}))
+            inline(fx.GraphModule(self.gm, whole), lambda call, _: call.target is CHECKPOINT)
+        return note_gradients(joint, kept, whole)
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""

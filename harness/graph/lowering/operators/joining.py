@@ -73,8 +73,7 @@ def at_once(
     each point of a piece, not at every point. 29 kernels of the corpus took 0.39 to 1.02 of the
     time on an H200, 0.83 in the mean. If they go on from what was reduced, of ``rows`` of so many
     points in all, exactly where a piece has as many: the kernel that reduced them stores it. More
-    than ``MANY`` pieces narrower than a vector always are: of 128 columns every
-    element masked 127 loads (576 us, not 24)."""
+    than ``MANY`` pieces narrower than a vector always are: 128 columns took 584 us, 20.5 so."""
     parts = [tensors[ref] for ref in node.refs()] if node.packet == "cat" else []
     if len({part.shape for part in parts}) != 1:
         return None
