@@ -79,10 +79,8 @@ def _is_registered(node: Node, where: str) -> bool:
         namespace = node.op.partition(".")[0]
         if namespace not in _OURS and not hasattr(type(torch.ops), namespace):
             return False
-        source = f"{where} ({node.source})" if node.source else where
-        raise UnsupportedOperator(
-            error.what, source, error.got, error.expected, error.remedy
-        ) from None
+        error.where = f"{where} ({node.source})" if node.source else where
+        raise
     return True
 
 
