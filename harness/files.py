@@ -65,21 +65,16 @@ def publish(path: Path, data: bytes | memoryview, is_same: Callable[[Path], bool
         for final in itertools.chain((path,), numbered):
             try:
                 os.link(temporary, final)
-            except FileExistsError:
-                if is_same(final):
-                    return None
-                continue
+                return final
             except OSError as error:
-                if error.errno not in _NO_LINKS:
+                if error.errno not in (errno.EEXIST, *_NO_LINKS):
                     raise
                 # A file system without hard links: somebody could take the name between looking
                 # and renaming, but identifiers hold the second and the process.
-                if final.exists():
-                    if is_same(final):
-                        return None
-                    continue
-                temporary.rename(final)
-            return final
+                if error.errno != errno.EEXIST and not final.exists():
+                    return temporary.rename(final)
+                if is_same(final):
+                    return None
     raise AssertionError("itertools.count ended")
 
 

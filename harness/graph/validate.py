@@ -48,9 +48,7 @@ def _lines(text: str) -> dict[str, int]:
 
 
 def _validate_node(node: Node, types: dict[str, ValueType], where: str) -> None:
-    if not _is_registered(node, where):
-        return
-    if any(kind.layout is None for kind in tensors_of(node.type)):
+    if not _is_registered(node, where) or any(k.layout is None for k in tensors_of(node.type)):
         return
     try:
         values = {name: stand_in(types[name]) for name in node.refs() if name in types}
@@ -79,10 +77,8 @@ def _is_registered(node: Node, where: str) -> bool:
         namespace = node.op.partition(".")[0]
         if namespace not in _OURS and not hasattr(type(torch.ops), namespace):
             return False
-        source = f"{where} ({node.source})" if node.source else where
-        raise UnsupportedOperator(
-            error.what, source, error.got, error.expected, error.remedy
-        ) from None
+        error.where = f"{where} ({node.source})" if node.source else where
+        raise
     return True
 
 

@@ -164,10 +164,9 @@ def _is_free(facts: Facts, prefix: str) -> bool:
 
 def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
     """Halve free blocks, reduced and large ones first, until Triton takes the tensor."""
-    while math.prod(blocks.values()) > MAX_TENSOR_ELEMENTS:
-        free = [p for p in blocks if blocks[p] > 1 and _is_free(facts, p)]
-        if not free:
-            break
+    while math.prod(blocks.values()) > MAX_TENSOR_ELEMENTS and (
+        free := [p for p in blocks if blocks[p] > 1 and _is_free(facts, p)]
+    ):
         # Loops can be longer; a grid that is scaled to the launch limit cannot be larger.
         largest = max(free, key=lambda p: (is_reduction(p), blocks[p], p))
         blocks[largest] //= 2

@@ -130,9 +130,7 @@ def _why_kept(run: IndexedRun, held: Collection[str] | str, waived: Sequence[Wai
     if run.id in held:
         return "a file under version control names it"
     for each in waived:
-        if run.commit and any(
-            end and run.commit.startswith(end) for end in (each.first, each.last)
-        ):
+        if run.commit.startswith(tuple(filter(None, (each.first, each.last)))):
             return f"a waived change names its commit (line {each.line})"
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -108,7 +109,7 @@ def remarks(found: Comparison) -> Iterator[str]:
         yield (
             f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
             f"configuration on both sides: {len(found.machine)} of "
-            f"them flagged, median B÷A {ratio(2.718281828**found.noise.shift)}"
+            f"them flagged, median B÷A {ratio(math.exp(found.noise.shift))}"
         )
     unsure = sum(
         row.verdict is Verdict.UNSURE and all(k.module for k in (*row.match.a, *row.match.b))

@@ -81,17 +81,13 @@ class TuneSession:
 
     def _static(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
         """Every candidate compiled for the target."""
-        pairs = [(m, c) for m in self.modules for c in load(m.text, self.cache).configs]
-        jobs = [CompileJob(m.text, self.target, c) for m, c in pairs]
+        configs = {m.name: load(m.text, self.cache).configs for m in self.modules}
+        jobs = [CompileJob(m.text, self.target, c) for m in self.modules for c in configs[m.name]]
         with CompilePool(self.how.jobs, self.cache) as pool:
-            answers = pool.metrics(jobs) if jobs else []
-        for module in self.modules:
-            trials = tuple(
-                _static_trial(config, answer)
-                for (m, config), answer in zip(pairs, answers, strict=True)
-                if m.name == module.name
-            )
-            yield KernelTuning(module.name, trials, None, earlier.get(module.name), source="static")
+            answers = iter(pool.metrics(jobs) if jobs else [])
+        for name, own in configs.items():
+            trials = tuple(_static_trial(config, next(answers)) for config in own)
+            yield KernelTuning(name, trials, None, earlier.get(name), source="static")
 
 
 @contextlib.contextmanager

@@ -107,22 +107,19 @@ def bisect(kernel: Kernel, judge: ByTime | None, follow: Follow) -> Bisected:
             if measured
             else "fix what the line above says, or choose other ends",
         )
-    known: dict[Hashable, Judged] = {kernel.version(last): steps[0]}
+    start = Judged(kernel.subjects[0], bad=False)
+    known: dict[Hashable, Judged] = {kernel.version(last): steps[0], kernel.version(0): start}
     good, bad = 0, len(places) - 1
     open_ = set(range(1, bad))
     while open_:
         middle = min(open_, key=lambda n: (abs(n - (good + bad) / 2), n))
         open_.remove(middle)
         key, place = kernel.version(places[middle]), places[middle]
-        if key == kernel.version(0):
-            is_bad: bool | None = False
-        else:
-            if key not in known:
-                follow(f"measuring {kernel.subjects[place].name}", len(steps), most)
-                known[key] = judge.judge(made[middle])
-                steps.append(known[key])
-            is_bad = known[key].bad
-        if is_bad is not None:
+        if key not in known:
+            follow(f"measuring {kernel.subjects[place].name}", len(steps), most)
+            known[key] = judge.judge(made[middle])
+            steps.append(known[key])
+        if (is_bad := known[key].bad) is not None:
             good, bad = (good, middle) if is_bad else (middle, bad)
             open_ &= set(range(good + 1, bad))
     judge.kept.clear()

@@ -19,7 +19,7 @@ from harness.measure.noise.variance import medians
 from harness.records.run import KernelRecord, Run
 from harness.verdicts import problems, totals
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
-from harness.verdicts.pairing import Match, Pairing, pair
+from harness.verdicts.pairing import Lone, Match, Pairing, pair
 from harness.verdicts.totals import TUNING_KEY, UNCHANGED, Key, Rollup, Timed
 
 
@@ -126,8 +126,8 @@ class Comparison:
     rules: Rules
     rows: tuple[Row, ...]
     rollups: tuple[Rollup, ...]
-    vanished: tuple[tuple[str, KernelRecord], ...]
-    appeared: tuple[tuple[str, KernelRecord], ...]
+    vanished: Lone
+    appeared: Lone
     noise: Noise | None
     notes: tuple[str, ...] = ()
     paired: bool = False

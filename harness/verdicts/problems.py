@@ -72,12 +72,9 @@ def without_duplicates(graphs: Sequence[GraphRecord]) -> list[GraphRecord]:
 
 def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:
     """A sentence for each graph or kernel that A could compile and run, and B cannot."""
-    before = {graph.name: graph for graph in a.run.graphs}
-    found = []
-    for graph in b.run.graphs:
-        earlier = before.get(graph.name)
-        if graph.reason and (earlier is None or not earlier.reason):
-            found.append(f"{graph.name} does not compile in B: {graph.reason}")
+    before = {graph.name for graph in a.run.graphs if graph.reason}
+    graphs = (graph for graph in b.run.graphs if graph.reason and graph.name not in before)
+    found = [f"{graph.name} does not compile in B: {graph.reason}" for graph in graphs]
     for match in matches:
         was = _failure(match.a)
         if (now := _failure(match.b)) and not was:

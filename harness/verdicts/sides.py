@@ -198,16 +198,14 @@ def compilers(run: Run) -> list[str]:
 
 def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
     """A run's regions as one compiler made them, each in a kernel's place."""
-    graphs = []
-    for graph in run.graphs:
-        if regions := [_region(found) for found in graph.regions if found.compiler == compiler]:
-            graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
+    own = ((g, tuple(_region(r) for r in g.regions if r.compiler == compiler)) for g in run.graphs)
+    graphs = tuple(GraphRecord(graph.name, kernels=regions) for graph, regions in own if regions)
     if not graphs:
         known = compilers(run) or ["a run made with --against"]
         what = "the run has no regions of this compiler"
         remedy = "measure it: harness run --against COMPILER; another run: --run RUN"
         raise unknown(what, compiler, known, run.id, remedy, most=None)
-    return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
+    return Side(compiler, replace(run, graphs=graphs), origin, compiler)
 
 
 def _region(found: RegionRecord) -> KernelRecord:

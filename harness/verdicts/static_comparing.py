@@ -25,7 +25,7 @@ from harness.target import TARGETS, Target
 from harness.verdicts import causes
 from harness.verdicts.causes import figure, settings
 from harness.verdicts.comparing import Side, aligned
-from harness.verdicts.pairing import Match, pair
+from harness.verdicts.pairing import Lone, Match, pair
 
 _RESIDENT = Metric("resident", "", "resident warps", lower_is_better=False, threshold=0.25)
 """What is no metric of a kernel alone: how many warps a target's multiprocessor can hold."""
@@ -75,8 +75,8 @@ def _judged(rule: Metric, match: Match, target: Target) -> Decided | None:
     )
     if before is None or after is None:
         return None
-    worse_up, least = rule.lower_is_better, rule.threshold or 0.0
-    return _turned(rule.title, before, after, least, worse_up=worse_up)
+    worse_up = rule.lower_is_better
+    return _turned(rule.title, before, after, rule.threshold or 0.0, worse_up=worse_up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ class StaticComparison:
     target: Target
     rows: tuple[StaticRow, ...]
     graphs: tuple[GraphSum, ...]
-    vanished: tuple[tuple[str, KernelRecord], ...]
-    appeared: tuple[tuple[str, KernelRecord], ...]
+    vanished: Lone
+    appeared: Lone
     notes: tuple[str, ...] = ()
 
     @property
@@ -159,12 +159,9 @@ def compare_static(
 def _is_known(run: Run, target: Target, triton: str) -> bool:
     """Whether every kernel's figures are recorded, for this target and compiler."""
     made_for = TARGETS.get(run.target)
-    return (
-        made_for is not None
-        and made_for.capability == target.capability
-        and run.machine.triton == triton
-        and all(kernel.mix is not None or kernel.reason for kernel in run.kernels)
-    )
+    if made_for is None or (made_for.capability, run.machine.triton) != (target.capability, triton):
+        return False
+    return all(kernel.mix is not None or kernel.reason for kernel in run.kernels)
 
 
 def _alike(match: Match) -> Match:

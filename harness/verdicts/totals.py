@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -164,8 +165,9 @@ def all_launches(several: Sequence[Timed]) -> list[float]:
 
 def _part(one: Timed) -> Part:
     before, after = one.match.launches
-    ratio = float(2.718281828459045**one.estimate.log_ratio)
-    return Part(one.estimate, before * one.ms[0], after * one.ms[0] * ratio)
+    return Part(
+        one.estimate, before * one.ms[0], after * one.ms[0] * math.exp(one.estimate.log_ratio)
+    )
 
 
 def _alone(kernel: KernelRecord, noise: Noise) -> tuple[Estimate, float]:

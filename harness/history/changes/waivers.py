@@ -92,11 +92,9 @@ def read(path: Path) -> tuple[Waiver, ...]:
     that cannot be understood, and for a file that cannot be read or is not UTF-8."""
     remedy = "name another one (--ack FILE), or make it"
     text = read_text(path, UsageError, "the file of waived changes", "text in UTF-8", remedy)
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            found.append(_parse(line, number, f"{path}:{number}"))
-    return tuple(found)
+    lines = enumerate(text.splitlines(), start=1)
+    told = ((n, line) for n, line in lines if line.strip() and not line.lstrip().startswith("#"))
+    return tuple(_parse(line, number, f"{path}:{number}") for number, line in told)
 
 
 def _parse(line: str, number: int, where: str) -> Waiver:

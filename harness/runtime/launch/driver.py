@@ -1,5 +1,5 @@
 """CUDA's driver: binaries loaded and unloaded, errors. Called through ctypes, so that Triton's own
-driver is not needed. Kernels are launched by ``native``, which takes the addresses from here."""
+driver is not needed. Kernels are launched by ``launch.c``, which takes the addresses from here."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ import torch
 
 from harness.errors import CompileFailed, InvalidProgram, reason
 from harness.heuristics.facts import Config
+from harness.records.run import fields
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import ASKED, KernelBinary
@@ -145,10 +146,7 @@ class LoadedBinaries:
             function=self.load(binary, device).function,
             launch=self.driver.address(binary.cooperative),
             grid=grid or binary.grid,
-            threads=binary.threads,
-            shared=binary.shared,
-            kinds=binary.kinds,
-            cooperative=binary.cooperative,
+            **fields(binary, "threads shared kinds cooperative"),
         )
 
 

@@ -132,21 +132,18 @@ class TuningCache:
         tuned: Tuned,
         search: str = "",
         deterministic: bool = False,
-    ) -> bool:
-        """Keep ``tuned``; whether it could be. A tuning that ended early is not kept."""
-        if tuned.partial or tuned.source not in ("timed", "only candidate"):
-            return False
-        body = {"search": search, "tuned": msgspec.to_builtins(tuned)}
-        return self.write(self.key(loaded, deterministic), body)
+    ) -> None:
+        """Keep ``tuned``, unless the tuning ended early."""
+        if not tuned.partial and tuned.source in ("timed", "only candidate"):
+            body = {"search": search, "tuned": msgspec.to_builtins(tuned)}
+            self.write(self.key(loaded, deterministic), body)
 
-    def write(self, key: dict[str, Any], body: Mapping[str, Any]) -> bool:
-        """Keep ``body`` as the entry of ``key``; whether it could be."""
+    def write(self, key: dict[str, Any], body: Mapping[str, Any]) -> None:
+        """Keep ``body`` as the entry of ``key``, if the folder can be written."""
         try:
             write_atomically(self.path(key), sealed({"key": key, **body}))
         except RecordError as error:
             self._tell("write", f"{error.where} cannot be written ({error.got})")
-            return False
-        return True
 
     def reject(self, loaded: modules.LoadedModule, why: str) -> None:
         """Say that an entry that was read does not hold any more."""
