@@ -95,7 +95,18 @@ PARTS = _graph("""def parts(
     some: "f32[33, 1]" = aten.gather.default(values, 1, where)
     return (first, first_places, between, third, third_place, some)
 """)
-GRAPHS = (PREFIX, NORMED, COLUMNS, ORDERED, PARTS)
+
+BEHIND = _graph("""def behind(
+    x: "f32[7, 64]",
+    y: "f32[7, 24]",
+):
+    exp: "f32[7, 64]" = aten.exp.default(x)
+    running: "f32[7, 64]" = aten.cumsum.default(exp, 1)
+    last: "f32[7, 40]{64, 1}" = aten.slice.Tensor(running, 1, 24, 64)
+    out: "f32[7, 64]" = aten.cat.default([y, last], 1)
+    return (out,)
+""")
+GRAPHS = (PREFIX, NORMED, COLUMNS, ORDERED, PARTS, BEHIND)
 
 
 def test_every_scan_and_sort_computes_what_torch_does(interpreter: InterpreterPool) -> None:

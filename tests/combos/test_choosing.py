@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from harness.backend import Compiler, Devices
 from harness.codegen.source import EmittedModule
+from harness.combos import choosing
 from harness.combos.choosing import MOST_ARGUMENTS, combined
 from harness.compiled import Combo, CompiledGraph, Failure, Launch
+from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph
@@ -22,6 +25,7 @@ from harness.measure.deciding import faster_joined
 from harness.pipeline import compile_graph
 from harness.records.trials import Outcome, Way
 from harness.target import H100
+from harness.tiling.plan import Argument, ArgumentKind
 from tests.graph.building import GraphBuilder
 from tests.test_executor import launches_of_torch
 
@@ -223,6 +227,29 @@ def test_launches_of_a_region_wait_for_those_they_need() -> None:
     compiled, seen = run_both(norms([(40, 30), (500,), (30, 30), (20, 10)]))
     assert len(compiled.launches) == 8  # the last sum makes the total too
     assert len(seen) < 5 and "_for_" in seen[-1]
+
+
+def test_launches_wait_for_those_whose_memory_they_take() -> None:
+    """What each reads and writes; what has two names is written over the first."""
+    steps = [
+        ([], [("a",)]),
+        ([("x",)], [("e",)]),
+        ([("a",)], [("b",)]),
+        ([("x",)], [("a", "c")]),
+        ([("c",), ("x",)], [("f",)]),
+        ([("x",)], [("g",)]),
+        ([], [("c", "d")]),
+        ([], [("x", "h")]),
+    ]
+    names = {1: ArgumentKind.OUTPUT, 2: ArgumentKind.IN_OUT}
+    launches = []
+    for read, written in steps:
+        arguments = [Argument("in", ArgumentKind.INPUT, DType.F32, at) for at in read]
+        arguments += [Argument("out", names[len(at)], DType.F32, at) for at in written]
+        arguments.append(Argument("size", ArgumentKind.SIZE, DType.I64, ("s0",)))
+        launches.append(SimpleNamespace(plan=SimpleNamespace(arguments=arguments)))
+    region: Any = SimpleNamespace(launches=launches)
+    assert choosing._levels(region) == [0, 0, 1, 2, 3, 0, 4, 4]
 
 
 def test_sums_of_any_length_are_side_by_side() -> None:
