@@ -14,7 +14,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from harness.errors import GraphError, HarnessError
 from harness.executor.specialising import boxed
 from harness.graph.capture.fx import Conversion, convert
-from harness.graph.model import Partition
+from harness.graph.model import Graph, Mutation, Partition
 from harness.graph.partition.regions import partition
 
 CPU = torch.device("cpu")
@@ -34,13 +34,15 @@ def run_by(
     rescued: list[HarnessError],
     read: bool = False,
     name: str = "graph0",
+    change: Callable[[Graph], Graph] = lambda graph: graph,
 ) -> Any:
     def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
         rescued.append(error)
         return lambda args: [args[0] * 2]
 
     made = conversion(op, name)
-    regions = partition(conversion().graph) if read else Partition(made.graph, ())
+    made = replace(made, graph=change(made.graph))
+    regions = partition(change(conversion().graph)) if read else Partition(made.graph, ())
     return boxed(made, regions, kernels, CPU, rescue, (), lambda: None)
 
 
@@ -71,6 +73,30 @@ def test_torch_runs_a_graph_whose_operator_gives_other_sizes() -> None:
     assert len(rescued) == 2
     with pytest.raises(GraphError):  # nothing is left to run it with
         run_by(kernels, "", rescued, name="graph0_backward")([torch.ones(3)])
+
+
+def test_a_graph_that_may_have_changed_its_inputs_runs_once() -> None:
+    def changed(graph: Graph) -> Graph:
+        (item,), (node,) = graph.inputs, graph.nodes
+        return replace(graph, mutations=(Mutation(item.name, node.name),))
+
+    def kernels(_: list[Any]) -> list[Any]:
+        raise GraphError("an operator's result has other sizes than recorded")
+
+    rescued: list[HarnessError] = []
+    run = run_by(kernels, "mine.twice.default", rescued, name="graph0_forward", change=changed)
+    with pytest.raises(GraphError):
+        run([torch.ones(3)])
+    assert not rescued
+
+
+def test_gradients_may_have_other_types_than_those_traced() -> None:
+    def handed_on(graph: Graph) -> Graph:
+        return replace(graph, inputs=(replace(graph.inputs[0], role="gradient"),))
+
+    rescued: list[HarnessError] = []
+    run = run_by(lambda given: given, "", rescued, read=True, change=handed_on)
+    assert run([torch.ones(3).double()])[0].dtype is torch.float64 and not rescued
 
 
 def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:

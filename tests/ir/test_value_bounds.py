@@ -14,7 +14,7 @@ from harness.ir import nodes as ir
 from harness.ir.index import FloorDiv, axis_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
-from harness.ir.value_bounds import is_held, is_small, value_bounds
+from harness.ir.value_bounds import counted, is_held, is_small, value_bounds
 
 SIZE = 37
 DTYPES = (DType.I64, DType.I32, DType.I16, DType.U8)
@@ -96,6 +96,26 @@ def test_positions_that_32_bits_hold() -> None:
         (DType.I64, 2),
         (DType.I32, 1),
     }
+
+
+def test_of_what_a_float_may_not_hold_nothing_is_known() -> None:
+    builder = ir.Builder()
+    large = builder.constant(1e38, DType.F32)
+    assert value_bounds(large, Simplifier({})) is None
+    assert (
+        value_bounds(builder.compute(Op.MUL, large, large, dtype=DType.F32), Simplifier({})) is None
+    )
+    ends = value_bounds(builder.constant(1e36, DType.F32), Simplifier({}))
+    assert ends is not None and ends[0] < 1e36 < ends[1]
+
+
+def test_positions_that_are_compared_and_stored_keep_their_type() -> None:
+    builder = ir.Builder()
+    place = builder.index(AXIS, DType.I64)
+    late = builder.compute(Op.GE, place, builder.constant(5, DType.I64), dtype=DType.BOOL)
+    compared = ir.Store("late", AXIS, late)
+    assert id(place) in counted([compared])
+    assert id(place) not in counted([compared, ir.Store("place", AXIS, place)])
 
 
 def test_what_interpolation_looks_up_is_in_range() -> None:
