@@ -12,7 +12,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.errors import GraphError, HarnessError
-from harness.executor.specialising import boxed
+from harness.executor.specialising import boxed, specialised
 from harness.graph.capture.fx import Conversion, convert
 from harness.graph.model import Graph, Mutation, Partition
 from harness.graph.partition.regions import partition
@@ -97,6 +97,23 @@ def test_gradients_may_have_other_types_than_those_traced() -> None:
     rescued: list[HarnessError] = []
     run = run_by(lambda given: given, "", rescued, read=True, change=handed_on)
     assert run([torch.ones(3).double()])[0].dtype is torch.float64 and not rescued
+
+
+def test_calls_that_need_not_compute_the_same_way_are_compiled_apart() -> None:
+    """Sizes, layouts, types and whether there are gradients; numbers that are equal, too."""
+    made: list[list[Any]] = []
+
+    def compile_for(args: list[Any]) -> Callable[..., int]:
+        made.append(args)
+        number = len(made)
+        return lambda *_: number
+
+    run, x = specialised(compile_for), torch.ones(2, 2)
+    with torch.no_grad():
+        kinds = (x, x.t().contiguous(), x.double(), x[:1], x.expand(3, 2, 2)[1].t())
+        assert [run(kind) for kind in kinds] == [1, 1, 2, 3, 4]
+        assert [run(number) for number in (1, 1.0, True, 1)] == [5, 6, 7, 5]
+    assert [run(x), run(x.clone().requires_grad_()), run(x)] == [8, 9, 8]
 
 
 def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:

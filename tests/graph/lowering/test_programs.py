@@ -296,6 +296,16 @@ def test_what_is_returned_or_stored_twice_is_scattered_into_memory_of_its_own() 
         assert (own.role is Role.INPUT) is (not returned and not twice)
 
 
+def test_what_is_scattered_in_another_type_is_made_apart() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (5,), DType.BF16)
+    place = b.input("place", (3,), DType.I64, bound=5)
+    wide = b.call("prims.convert_element_type.default", x, DType.F32)
+    new = _put(b, wide, place, b.input("value", (3,)))
+    program = check(b.graph(b.call("aten.mul.Tensor", new, 3.0), mutations=((x, new),)))
+    assert [one.dtype for one in program.buffers if one.node == new.name] == [DType.F32]
+
+
 def test_an_input_is_scattered_into_after_what_reads_it() -> None:
     """And made apart where what it is made of changes before."""
     for order in ((0,), (0, 1), (1, 0)):
