@@ -191,6 +191,17 @@ def test_what_lies_as_its_root_is_the_same_variable_until_both_are_over() -> Non
     assert "as_strided" not in run.text
 
 
+def test_outputs_that_lie_alike_are_two_tensors() -> None:
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)))
+    graph = b.graph(m, b.call("aten.as_strided.default", m, (4, 6), (6, 1)))
+    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    one, other = run(random_inputs(graph, "cpu", 1))
+    assert one is not None and other is not None and one is not other
+    other.add_(1)
+    assert torch.equal(one, other)
+
+
 def test_an_output_that_is_a_view_of_an_input_shares_its_memory() -> None:
     b = GraphBuilder()
     turned = b.call("aten.permute.default", b.input("x", (4, 6)), (1, 0), name="turned")
