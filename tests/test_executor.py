@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
 import weakref
 from collections.abc import Callable
@@ -16,15 +17,17 @@ from harness.compiled import CompiledGraph
 from harness.dtypes import DType
 from harness.errors import GraphError
 from harness.executor import Launches, graphs, hosttext, prepare_graph
+from harness.executor.graphs import spare_inputs
 from harness.executor.hosttext import Host
-from harness.graph.model import Graph
+from harness.executor.views import ViewPlan
+from harness.graph.model import Graph, Ref
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.pipeline import compile_graph
 from harness.runtime import module as modules
 from harness.runtime.launch.host import reinterpreter
 from harness.target import H100
-from tests.graph.building import GraphBuilder
+from tests.graph.building import GraphBuilder, type_of
 from tests.test_whole_graphs import GRAPHS
 
 
@@ -137,6 +140,75 @@ def test_inputs_in_other_layouts(turned: tuple[bool, bool]) -> None:
     torch.testing.assert_close(run(given), wanted)
 
 
+def test_views_that_are_no_other_sizes_and_strides_of_their_root_are_calls() -> None:
+    """Bits as another type, what is negated when it is read, places counted from where the memory
+    begins, and a recorded layout that the operator does not give."""
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)), name="m")
+    made = [
+        b.call("aten.view.dtype", m, DType.I32, name="bits"),
+        b.call("aten._neg_view.default", m, name="negated"),
+        b.call("aten.as_strided.default", m, (2,), (3,), 1, name="placed"),
+        b.call("aten.as_strided.default", m, (6, 4), (1, 6), name="turned"),
+        b.call("aten.as_strided.default", m, (6, 4), (1, 6), name="wrong"),
+    ]
+    b.nodes[-1] = dataclasses.replace(b.nodes[-1], type=type_of(torch.empty(6, 4)))
+    assert [*ViewPlan(compile_graph(b.graph(*made), H100).partition).views] == ["turned"]
+
+
+def test_what_lies_as_its_root_is_that() -> None:
+    """A part of it does not, nor does what begins elsewhere; the caller's views are views."""
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)), name="m")
+    for name, shape, strides, start in (
+        ("same", (4, 6), (6, 1), 0),
+        ("turned", (6, 4), (1, 6), 0),
+        ("part", (2, 6), (6, 1), 0),
+        ("later", (2, 6), (6, 1), 2),
+    ):
+        rows = b.call("aten.slice.Tensor", m, 0, start, 4) if start else m
+        b.call("aten.as_strided.default", rows, shape, strides, name=name)
+    graph = b.graph(*map(Ref, ("same", "turned", "part", "later")))
+    plan = ViewPlan(compile_graph(graph, H100).partition)
+    assert {n: v.is_all for n, v in plan.views.items() if n in graph.outputs} == {
+        "same": True,
+        "turned": False,
+        "part": False,
+        "later": False,
+    }
+    assert plan.shared == {"same", "turned", "part", "later"}
+
+
+def test_what_lies_as_its_root_is_the_same_variable_until_both_are_over() -> None:
+    b = GraphBuilder()
+    w = b.input("w", (6, 6))
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), w)
+    same = b.call("aten.as_strided.default", m, (4, 6), (6, 1))
+    graph = b.graph(b.call("aten.mm.default", same, b.call("aten.mm.default", w, w)))
+    run: Any = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    inputs = random_inputs(graph, "cpu", 1)
+    torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
+    assert "as_strided" not in run.text
+
+
+def test_outputs_that_lie_alike_are_two_tensors() -> None:
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)))
+    graph = b.graph(m, b.call("aten.as_strided.default", m, (4, 6), (6, 1)))
+    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    one, other = run(random_inputs(graph, "cpu", 1))
+    assert one is not None and other is not None and one is not other
+    other.add_(1)
+    assert torch.equal(one, other)
+
+
+def test_an_output_that_is_a_view_of_an_input_shares_its_memory() -> None:
+    b = GraphBuilder()
+    turned = b.call("aten.permute.default", b.input("x", (4, 6)), (1, 0), name="turned")
+    plan = ViewPlan(compile_graph(b.graph(turned), H100).partition)
+    assert plan.shared == {"x", "turned"}
+
+
 def test_inputs_of_other_sizes_and_numbers_are_errors() -> None:
     graph = host_graph(GraphBuilder())
     run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
@@ -146,10 +218,14 @@ def test_inputs_of_other_sizes_and_numbers_are_errors() -> None:
         run([torch.zeros(4, 6), torch.zeros(12, 2)])
 
 
-def test_an_output_that_is_a_view_can_be_changed_in_place() -> None:
+@pytest.mark.parametrize("stride", [(6, 1), (1, 4)])
+def test_an_output_that_is_a_view_can_be_changed_in_place(stride: tuple[int, int]) -> None:
+    """Also where the product does not lie as it was recorded."""
     b = GraphBuilder()
     x = b.input("x", (4, 6))
     m = b.call("aten.mm.default", x, b.input("w", (6, 6)), name="m")
+    b.values["m"] = torch.empty_strided((4, 6), stride, device="meta")
+    b.nodes[-1] = dataclasses.replace(b.nodes[-1], type=type_of(b.values["m"]))
     graph = b.graph(m, b.call("aten.permute.default", m, (1, 0), name="t"))
     run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
     whole, turned = run(random_inputs(graph, "cpu", 1))
@@ -158,6 +234,19 @@ def test_an_output_that_is_a_view_can_be_changed_in_place() -> None:
     turned.add_(1)
     assert whole._version > before
     assert torch.equal(turned, whole.t())
+
+
+def test_an_output_that_is_a_part_of_an_input_that_changes_is_what_it_was() -> None:
+    b = GraphBuilder()
+    s = b.input("s", (4, 6))
+    part = b.call("aten.as_strided.default", s, (2,), (5,), 1)
+    graph = b.graph(part, mutations=((s, b.call("aten.add.Tensor", s, 1.0)),))
+    compiled = compile_graph(graph, H100)
+    (given,) = random_inputs(graph, "cpu", 1)
+    before = given.clone()
+    (found,) = prepare_graph(compiled, launches_of_torch(compiled), "cpu")([given])
+    assert found is not None and torch.equal(given, before + 1)
+    assert torch.equal(found, before.as_strided((2,), (5,), 1))
 
 
 def test_an_output_that_shares_its_memory_with_no_other_needs_no_view() -> None:
@@ -246,10 +335,13 @@ def _beside(change: str) -> Graph:
     if change == "read at another place":
         turned = b.call("aten.permute.default", m, (1, 0), name="turned")
         return b.graph(b.call("aten.add.Tensor", m, turned, name="sum"))
+    if change == "read by strides too":
+        turned = b.call("aten.as_strided.default", m, (8, 8), (1, 8), name="turned")
+        return b.graph(b.call("aten.add.Tensor", m, turned, name="sum"))
+    parts = b.call("aten.split.Tensor", m, 4, name="parts")
+    part = b.call("getitem", parts, 1, name="part")
     out = b.call("aten.exp.default", m, name="out")
     if change == "a view of a library call":
-        parts = b.call("aten.split.Tensor", m, 4, name="parts")
-        part = b.call("getitem", parts, 1, name="part")
         return b.graph(out, b.call("aten.mm.default", part, w, name="later"))
     if change == "read later":
         return b.graph(b.call("aten.mm.default", out, m, name="later"))
@@ -270,6 +362,7 @@ CHANGES = [
     "a view of a library call",
     "another type",
     "read at another place",
+    "read by strides too",
 ]
 
 
@@ -290,6 +383,50 @@ def _text(graph: Graph) -> str:
     compiled = compile_graph(graph, H100)
     run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
     return str(run.text)
+
+
+def test_a_part_of_memory_does_not_keep_the_whole() -> None:
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (8, 8)), b.input("w", (8, 8)))
+    some = b.call("aten.as_strided.default", m, (4, 8), (8, 1))
+    assert " empty((4, 8)" in _text(b.graph(b.call("aten.exp.default", some)))
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_each_of_several_results_of_a_call_has_memory_of_its_own(again: bool) -> None:
+    """Unless it is taken twice; a call of that kind returns nothing of what it reads."""
+    b = GraphBuilder()
+    how = None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1
+    x, w = b.input("x", (2, 2, 2, 2)), b.input("w", (2, 2, 1, 1))
+    m = b.call("aten.convolution.default", x, w, *how, name="m")
+    asked = True, False, False
+    both = b.call("aten.convolution_backward.default", m, x, w, *how, asked)
+    one = b.call("getitem", both, 0, name="one")
+    other = b.call("getitem", both, 0, name="other") if again else m
+    outs = [b.call("aten.exp.default", one, name="of_one")]
+    outs.append(other if again else b.call("aten.exp.default", m, name="of_m"))
+    partition = compile_graph(b.graph(*outs), H100).partition
+    spare = spare_inputs(partition, ViewPlan(partition), {}, ())
+    assert [*spare.values()] == ([set()] if again else [{"one"}, {"m"}])
+
+
+@pytest.mark.parametrize("lent", [False, True])
+def test_what_may_be_something_elses_memory_is_left_alone(lent: bool) -> None:
+    partition = compile_graph(_beside("nothing"), H100).partition
+    (spare,) = spare_inputs(partition, ViewPlan(partition), {}, ["m"] * lent).values()
+    assert spare == (set() if lent else {"m"})
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_region_leaves_alone_what_one_beside_it_reads(beside: bool) -> None:
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (1, 8)), b.input("w", (8, 1)), name="m")
+    first = b.call("aten.mul.Tensor", b.input("y", (4, 4)), m)
+    partition = compile_graph(b.graph(first, b.call("aten.exp.default", m)), H100).partition
+    names = [region.name for region in partition.regions]
+    together = dict.fromkeys(names, names) if beside else {}
+    spare = spare_inputs(partition, ViewPlan(partition), together, ())
+    assert spare == {names[0]: set(), names[1]: set() if beside else {"m"}}
 
 
 def test_each_recording_has_a_workspace_that_no_replay_clears(

@@ -11,6 +11,7 @@ from torch import nn
 
 from harness import backend
 from harness.backend import Compiler, Devices
+from harness.executor import recording
 from harness.executor.recording import Recorded
 
 
@@ -248,6 +249,42 @@ def test_views_of_inputs_are_those_of_each_call() -> None:
         assert turned.data_ptr() == weight.data_ptr() and torch.equal(turned, weight.t())
         torch.testing.assert_close(total, alive[-1] + weight)
     assert run.replays >= 9 and not run.refused
+
+
+def test_nothing_is_in_no_inputs_memory() -> None:
+    none = torch.zeros(0, dtype=torch.int64)
+    run = Recorded(lambda args: [args[0] * 2.0], Replayer())
+    for _ in range(4):
+        assert run([none])[0].shape == (0,)
+    assert run.replays == 2 and not run.refused
+    assert recording._once(torch.ones(1).as_strided((0, 5), (0, 0))).shape == (0, 1)
+
+
+def test_inputs_of_which_the_old_ones_are_gone_have_moved() -> None:
+    """A recording that does not hold them."""
+    run = Recorded(lambda args: [args[0] * 2], lambda run: (run(), lambda: None))
+    x = torch.zeros(64)
+    for n in range(12):
+        x = torch.full((64,), float(n))  # elsewhere than the last one, which is there until now
+        run([x])
+        assert len(run._made) == (n > 1)
+
+
+def test_so_many_recordings_are_in_use_and_no_more() -> None:
+    run, every = doubled(0), []
+    x, y = torch.zeros(5), torch.ones(5)
+    for n in range(40):
+        every.append(run([x.fill_(n), y]))
+    assert len(run._made) == 32 and run.plain == 2 + 6
+    assert [outputs[0].tolist()[0] for outputs in every] == [2.0 * n for n in range(40)]
+
+
+@pytest.mark.parametrize("other", [object(), torch.empty(3, device="meta")])
+def test_inputs_elsewhere_are_not_recorded(other: object) -> None:
+    for args in ([other], [torch.ones(3), other])[isinstance(other, torch.Tensor) :]:
+        run = Recorded(lambda _: [torch.ones(3)], Replayer())
+        assert [run([*args])[0].tolist() for _ in range(4)] == [[1.0] * 3] * 4
+        assert "one device" in run.refused and run.plain == 4
 
 
 def test_an_input_as_another_type_is_not_recorded() -> None:

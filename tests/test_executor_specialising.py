@@ -12,9 +12,9 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.errors import GraphError, HarnessError
-from harness.executor.specialising import boxed
+from harness.executor.specialising import boxed, specialised
 from harness.graph.capture.fx import Conversion, convert
-from harness.graph.model import Partition
+from harness.graph.model import Graph, Mutation, Partition
 from harness.graph.partition.regions import partition
 
 CPU = torch.device("cpu")
@@ -34,13 +34,15 @@ def run_by(
     rescued: list[HarnessError],
     read: bool = False,
     name: str = "graph0",
+    change: Callable[[Graph], Graph] = lambda graph: graph,
 ) -> Any:
     def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
         rescued.append(error)
         return lambda args: [args[0] * 2]
 
     made = conversion(op, name)
-    regions = partition(conversion().graph) if read else Partition(made.graph, ())
+    made = replace(made, graph=change(made.graph))
+    regions = partition(change(conversion().graph)) if read else Partition(made.graph, ())
     return boxed(made, regions, kernels, CPU, rescue, (), lambda: None)
 
 
@@ -71,6 +73,47 @@ def test_torch_runs_a_graph_whose_operator_gives_other_sizes() -> None:
     assert len(rescued) == 2
     with pytest.raises(GraphError):  # nothing is left to run it with
         run_by(kernels, "", rescued, name="graph0_backward")([torch.ones(3)])
+
+
+def test_a_graph_that_may_have_changed_its_inputs_runs_once() -> None:
+    def changed(graph: Graph) -> Graph:
+        (item,), (node,) = graph.inputs, graph.nodes
+        return replace(graph, mutations=(Mutation(item.name, node.name),))
+
+    def kernels(_: list[Any]) -> list[Any]:
+        raise GraphError("an operator's result has other sizes than recorded")
+
+    rescued: list[HarnessError] = []
+    run = run_by(kernels, "mine.twice.default", rescued, name="graph0_forward", change=changed)
+    with pytest.raises(GraphError):
+        run([torch.ones(3)])
+    assert not rescued
+
+
+def test_gradients_may_have_other_types_than_those_traced() -> None:
+    def handed_on(graph: Graph) -> Graph:
+        return replace(graph, inputs=(replace(graph.inputs[0], role="gradient"),))
+
+    rescued: list[HarnessError] = []
+    run = run_by(lambda given: given, "", rescued, read=True, change=handed_on)
+    assert run([torch.ones(3).double()])[0].dtype is torch.float64 and not rescued
+
+
+def test_calls_that_need_not_compute_the_same_way_are_compiled_apart() -> None:
+    """Sizes, layouts, types and whether there are gradients; numbers that are equal, too."""
+    made: list[list[Any]] = []
+
+    def compile_for(args: list[Any]) -> Callable[..., int]:
+        made.append(args)
+        number = len(made)
+        return lambda *_: number
+
+    run, x = specialised(compile_for), torch.ones(2, 2)
+    with torch.no_grad():
+        kinds = (x, x.t().contiguous(), x.double(), x[:1], x.expand(3, 2, 2)[1].t())
+        assert [run(kind) for kind in kinds] == [1, 1, 2, 3, 4]
+        assert [run(number) for number in (1, 1.0, True, 1)] == [5, 6, 7, 5]
+    assert [run(x), run(x.clone().requires_grad_()), run(x)] == [8, 9, 8]
 
 
 def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:

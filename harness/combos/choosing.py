@@ -80,8 +80,7 @@ def _side_by_side(
         fits = region is not None and region.complete and _is_small(region)
         graph = region.region.graph if region is not None else None
         uses = {root_name(name, nodes) for name in graph.given} if graph else set()
-        changed = [*graph.results, *(m.input for m in graph.mutations)] if graph else []
-        changes = {root_name(name, nodes) for name in changed}
+        changes = {*graph.results, *(m.input for m in graph.mutations)} if graph else set()
         if found and (not fits or uses & written or changes & touched):
             yield found
             found, touched, written = [], set(), set()

@@ -77,7 +77,7 @@ class ViewPlan:
         root = base if before is None else before.root
         kinds = (types[base], node.type)
         known = [kind.layout if isinstance(kind, TensorType) else None for kind in kinds]
-        if known[0] is None or known[1] is None or any(n != base for n in node.refs()):
+        if known[0] is None or known[1] is None:
             return
         if node.packet == "as_strided" and node.argument(3, "storage_offset") is not None:
             return  # that counts from where the memory begins, which only a call tells
@@ -94,8 +94,7 @@ class ViewPlan:
         metas[node.name] = made
         chain = (node,) if before is None else (*before.chain, node)
         offset = int(made.storage_offset())
-        is_all = not offset and found == types[root].layout
-        self.views[node.name] = Viewed(root, *found, offset, is_all, chain)
+        self.views[node.name] = Viewed(root, *found, offset, found == types[root].layout, chain)
 
 
 def _reads(step: Region | HostCall) -> Iterable[str]:

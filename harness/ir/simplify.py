@@ -69,11 +69,8 @@ class Simplifier:
     def _floor_div(self, base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
         terms = _terms(base)
         whole, rest = _split_multiples(terms, divisor)
-        quotient = _sum(whole)
-        if not rest:
-            return self._recombine(quotient)
         if whole:
-            return self._recombine(quotient + self._floor_div(_sum(rest), divisor))
+            return self._recombine(_sum(whole) + self._floor_div(_sum(rest), divisor))
         step = self._constant_quotient(base, divisor)
         if step is not None:
             return sympy.Integer(step)
@@ -156,7 +153,7 @@ class Simplifier:
             outer = key / factor
             quotient = self._floor_div(base, divisor)
             wanted = _terms((terms[key] * outer * divisor * quotient).expand())
-            if quotient.is_zero or any(terms.get(k) != c for k, c in wanted.items()):
+            if any(terms.get(k) != c for k, c in wanted.items()):
                 continue
             coefficient = terms.pop(key)
             for k in wanted:
@@ -308,8 +305,6 @@ def _has_factor(product: sympy.Expr, factor: sympy.Expr) -> bool:
 def _factors(terms: Terms, divisor: sympy.Expr) -> list[sympy.Expr]:
     """Divisors of ``divisor`` that some term is a multiple of, larger first."""
     number, product = divisor.as_coeff_Mul()
-    if divisor.is_Add:
-        return []
     found: dict[sympy.Expr, tuple[int, int]] = {}
     for key, coefficient in terms.items():
         if key is sympy.S.One:

@@ -263,6 +263,12 @@ def in_turns(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
     return [whole, whole.sum(0)]
 
 
+def one_after_the_other(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """Rows of one tensor behind those of another: only the loop's turn says whose a row is."""
+    whole = torch.cat([turned(first, others), turned(first.exp(), others)])
+    return [whole, whole.sum(0)]
+
+
 def by_chance(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
     """What is kept numbers say, as of a dropout."""
     found = turned(first, tuple(x[:, torch.tensor(AT)] for x in others))
@@ -279,7 +285,14 @@ def some(first: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize(
     ("function", "ahead", "inside"),
-    [(nested, 2, 1), (same, 0, 0), (in_turns, 0, 0), (by_chance, 0, 0), (some, 1, 0)],
+    [
+        (nested, 2, 1),
+        (same, 0, 0),
+        (in_turns, 0, 0),
+        (one_after_the_other, 0, 0),
+        (by_chance, 0, 0),
+        (some, 1, 0),
+    ],
 )
 def test_what_a_loop_does_not_ask_or_need_at_every_turn_is_no_branch(
     function: Callable[..., object],

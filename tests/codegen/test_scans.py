@@ -95,7 +95,30 @@ PARTS = _graph("""def parts(
     some: "f32[33, 1]" = aten.gather.default(values, 1, where)
     return (first, first_places, between, third, third_place, some)
 """)
-GRAPHS = (PREFIX, NORMED, COLUMNS, ORDERED, PARTS)
+
+BEHIND = _graph("""def behind(
+    x: "f32[7, 64]",
+    y: "f32[7, 24]",
+):
+    exp: "f32[7, 64]" = aten.exp.default(x)
+    running: "f32[7, 64]" = aten.cumsum.default(exp, 1)
+    last: "f32[7, 40]{64, 1}" = aten.slice.Tensor(running, 1, 24, 64)
+    out: "f32[7, 64]" = aten.cat.default([y, last], 1)
+    return (out,)
+""")
+
+ONWARD = _graph("""def onward(
+    x: "f32[32, 64]",
+):
+    running: "f32[32, 64]" = aten.cumsum.default(x, 1)
+    part: "f32[32, 48]" = aten.slice_copy.Tensor(running, 1, 0, 48)
+    flat: "f32[1536]" = aten.view.default(part, [1536])
+    pad: "f32[1552]" = aten.constant_pad_nd.default(flat, [0, 16], 0.0)
+    windows: "f32[32, 64]{48, 1}" = aten.unfold.default(pad, 0, 64, 48)
+    out: "f32[32, 64]" = aten.exp.default(windows)
+    return (part, out)
+""")
+GRAPHS = (PREFIX, NORMED, COLUMNS, ORDERED, PARTS, BEHIND, ONWARD)
 
 
 def test_every_scan_and_sort_computes_what_torch_does(interpreter: InterpreterPool) -> None:
@@ -122,8 +145,9 @@ def test_fused_scans_compute_what_torch_does(interpreter: InterpreterPool, loope
 
 def test_scans_share_a_kernel_with_what_surrounds_them() -> None:
     kernels = {graph.name: len(list(sources(graph))) for graph in GRAPHS}
-    # What reads the reverse of a scan with something else that is not reversed runs after it.
-    assert kernels == {**dict.fromkeys(kernels, 1), "columns": 2}
+    # What reads the reverse of a scan with something else that is not reversed runs after it; so
+    # does what reads on where a part of the row ends, in the next one.
+    assert kernels == {**dict.fromkeys(kernels, 1), "columns": 2, "onward": 2}
 
 
 def test_a_scan_between_two_reversals_is_one_kernel() -> None:

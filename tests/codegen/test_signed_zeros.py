@@ -68,3 +68,20 @@ def test_zeros_keep_their_sign(compiler: Compiler, function, dtype: torch.dtype)
     for kernel in graph.kernels:
         tree = ast.parse(kernel.source.text)
         assert list(_minuses(tree)) == [], kernel.source.text
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("width", [6, 40000])
+def test_zeros_of_both_signs_are_equal_where_the_first_extreme_counts(
+    width: int, dtype: torch.dtype, compiler: Compiler
+) -> None:
+    """In a block, and of what the lanes of a loop have found."""
+
+    def places(x: Tensor) -> tuple[Tensor, ...]:
+        return x.argmax(1), (-x).argmin(1), x.max(1)[1], (-x).min(1)[1]
+
+    row = torch.tensor([-1.0, -0.0, 0.0]).repeat(width // 3 + 1)[:width]
+    got = torch.compile(places, backend=compiler, dynamic=False)(row.to(dtype).expand(2, -1))
+    assert [place.tolist() for place in got] == [[1, 1]] * 4
+    texts = [kernel.source.text for kernel in compiler.compiled[-1].kernels]
+    assert all(("for r0_offset" in text) is (width > 6) for text in texts if "argmax" in text)

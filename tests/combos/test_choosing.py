@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,8 +13,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from harness.backend import Compiler, Devices
 from harness.codegen.source import EmittedModule
+from harness.combos import choosing
 from harness.combos.choosing import MOST_ARGUMENTS, combined
-from harness.compiled import Combo, CompiledGraph, Launch
+from harness.compiled import Combo, CompiledGraph, Failure, Launch
+from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph
@@ -21,6 +25,7 @@ from harness.measure.deciding import faster_joined
 from harness.pipeline import compile_graph
 from harness.records.trials import Outcome, Way
 from harness.target import H100
+from harness.tiling.plan import Argument, ArgumentKind
 from tests.graph.building import GraphBuilder
 from tests.test_executor import launches_of_torch
 
@@ -132,6 +137,62 @@ def test_regions_on_both_sides_of_a_library_call_are_not_side_by_side() -> None:
                 assert where.get(region.name, -1) != where.get(one.name, -2)
 
 
+def test_a_region_that_reads_what_another_makes_is_not_beside_it() -> None:
+    """With no library call between."""
+    b = GraphBuilder()
+    product = b.call("aten.mm.default", b.input("x", (4, 4)), b.input("w", (4, 4)))
+    made = b.call("aten.exp.default", b.input("y", (4, 4)))
+    compiled, _ = run_both(b.graph(made, b.call("aten.add.Tensor", made, product)))
+    assert len(compiled.regions) == 2 and compiled.bundles == ()
+
+
+def test_a_region_that_reads_a_view_of_what_another_changes_is_not_beside_it() -> None:
+    b = GraphBuilder()
+    state = b.input("s", (4, 4), role="buffer")
+    seen = b.call("aten.as_strided.default", state, (3,), (5,))  # which the host makes
+    out = b.call("aten.exp.default", seen)
+    changed = b.call("aten.add.Tensor", state, 1.0)
+    compiled, _ = run_both(b.graph(out, mutations=((state, changed),)))
+    assert len(compiled.regions) == 2 and compiled.bundles == ()
+
+
+def test_a_region_that_torch_runs_is_in_no_bundle() -> None:
+    whole = compile_graph(states([(4, 3), (5, 6), (7, 2)]), H100)
+    first, *others = whole.regions
+    failure = Failure(first.region.name, "plan", (), InvalidProgram("nothing"))
+    failed = dataclasses.replace(first, program=None, launches=(), failures=(failure,))
+    compiled = combined(dataclasses.replace(whole, regions=(failed, *others)), H100)
+    assert [b.regions for b in compiled.bundles] == [tuple(r.region.name for r in others)]
+
+
+def test_launches_of_one_kind_are_together() -> None:
+    """Reductions, pointwise kernels by tiles; what programs share rows of is alone."""
+    b = GraphBuilder()
+    outs = [b.call("aten.argmax.default", b.input("shared", (2, 1 << 20)), 1)]
+    for k in (7, 9):
+        outs.append(b.call("aten.sum.dim_IntList", b.input(f"rows{k}", (5, k)), (1,)))
+        outs.append(b.call("aten.exp.default", b.input(f"all{k}", (40, k))))
+        turned = b.call("aten.permute.default", b.input(f"turned{k}", (300, 40 * k)), (1, 0))
+        outs.append(b.call("aten.add.Tensor", b.input(f"lies{k}", (40 * k, 300)), turned))
+    (bundle,) = combined(compile_graph(b.graph(*outs), H100), H100).bundles
+    where = [{place.partition(".")[2] for place, _ in c.launches} for c in bundle.combos]
+    assert where == [{"r0"}, {"r1", "r4"}, {"r2", "r5"}, {"r3", "r6"}]
+
+
+def test_memory_of_what_nobody_reads_again_is_not_allocated() -> None:
+    b = GraphBuilder()
+    made = b.input("x", (2048, 96))
+    for n in range(6):
+        made = b.call("aten.add.Tensor", made, b.input(f"x{n}", (2048, 96)))
+    made = b.call("aten.exp.default", made)
+    total = b.call("aten.sum.dim_IntList", made, (0,))
+    other = b.call("aten.sum.dim_IntList", b.input("y", (5, 7)), (1,))
+    graph = b.graph(b.call("aten.div.Tensor", made, total), other)
+    compiled = combined(compile_graph(graph, H100), H100)
+    assert any(len(names) > 1 for launch in compiled.launches for names in launch.arguments)
+    assert [len(bundle.regions) for bundle in compiled.bundles] == [2]
+
+
 def test_regions_that_share_inputs() -> None:
     run_both(states([(4, 3)] * 4, shared=True))
 
@@ -166,6 +227,29 @@ def test_launches_of_a_region_wait_for_those_they_need() -> None:
     compiled, seen = run_both(norms([(40, 30), (500,), (30, 30), (20, 10)]))
     assert len(compiled.launches) == 8  # the last sum makes the total too
     assert len(seen) < 5 and "_for_" in seen[-1]
+
+
+def test_launches_wait_for_those_whose_memory_they_take() -> None:
+    """What each reads and writes; what has two names is written over the first."""
+    steps = [
+        ([], [("a",)]),
+        ([("x",)], [("e",)]),
+        ([("a",)], [("b",)]),
+        ([("x",)], [("a", "c")]),
+        ([("c",), ("x",)], [("f",)]),
+        ([("x",)], [("g",)]),
+        ([], [("c", "d")]),
+        ([], [("x", "h")]),
+    ]
+    names = {1: ArgumentKind.OUTPUT, 2: ArgumentKind.IN_OUT}
+    launches = []
+    for read, written in steps:
+        arguments = [Argument("in", ArgumentKind.INPUT, DType.F32, at) for at in read]
+        arguments += [Argument("out", names[len(at)], DType.F32, at) for at in written]
+        arguments.append(Argument("size", ArgumentKind.SIZE, DType.I64, ("s0",)))
+        launches.append(SimpleNamespace(plan=SimpleNamespace(arguments=arguments)))
+    region: Any = SimpleNamespace(launches=launches)
+    assert choosing._levels(region) == [0, 0, 1, 2, 3, 0, 4, 4]
 
 
 def test_sums_of_any_length_are_side_by_side() -> None:

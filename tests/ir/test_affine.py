@@ -17,6 +17,8 @@ I, J, K = (axis_symbol("i", n) for n in range(3))
 
 
 def test_arithmetic_on_sizes() -> None:
+    assert divide(6, 2) == 3
+    assert [divide(6, n) for n in (4, 0, -2)] == [None] * 3
     assert divide(6 * S0, 2) == 3 * S0
     assert divide(64 * S0, 64) == S0
     assert divide(S0, 2) is None

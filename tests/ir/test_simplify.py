@@ -167,10 +167,67 @@ def test_unknown_sizes(expr: sympy.Expr, extents: tuple[sympy.Expr, ...]) -> Non
         (sympy.Max(II, 0), II),
         (sympy.Min(J, 5), J),
         (sympy.Min(J, 4), sympy.Min(J, 4)),
+        (sympy.Max(II, J + 4), J + 4),
+        (sympy.Max(J, II + 6), II + 6),
+        (sympy.Min(II, J + 4), II),
+        (sympy.Min(J, II + 6), J),
+        (J * (II + 1), II * J + J),
+        (Mod(J - 9 * II, 4), Mod(J - II, 4)),
     ],
 )
 def test_simplify_rules(expr: sympy.Expr, expected: sympy.Expr) -> None:
     assert Simplifier({II: 4, J: 6, K: 8}).simplify(expr) == expected
+
+
+M = axis_symbol("m", 0)  # of 24
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        FloorDiv(Mod(M, 6), 4),  # 4 does not divide 6
+        Mod(Mod(M, 6), 4),
+        FloorDiv(4 * K + J - 3, 8),  # the rest may be negative,
+        FloorDiv(4 * K + J, 8),  # or more than 4
+        Mod(4 * K + J, 8),
+        12 * FloorDiv(M, 6) + Mod(M, 6),  # twice the quotient
+        6 * FloorDiv(M, 6) + 2 * Mod(M, 6),
+        5 * FloorDiv(M, 6) + Mod(M, 6),
+        Mod((S0 + 1) * II, 2 * S0 + 2),
+        FloorDiv((S0 + 1) * II, 2 * S0 + 2),
+        FloorDiv(S0 * M, S0**2),
+        Mod(S0 * M + J, S0**2),
+        FloorDiv((S0 + 1) * FloorDiv(M, 5) + K, S0 + 1),
+        sympy.Max(J, 3) + sympy.Min(J, 3),
+    ],
+)
+def test_what_looks_like_a_rule_and_is_none_has_the_same_value(expr: sympy.Expr) -> None:
+    sizes = {II: 4, J: 6, K: 8, M: 24}
+    used = {v: n for v, n in sizes.items() if v in expr.free_symbols}
+    simple = Simplifier(sizes).simplify(expr)
+    for size, at in itertools.product((1, 2, 3, 5), points(used)):
+        assert value(simple, {**at, S0: size}) == value(expr, {**at, S0: size})
+
+
+def test_a_loop_of_one_turn_is_at_its_beginning() -> None:
+    assert Simplifier({II: 1, J: 6}).simplify(3 * II + J) == J
+
+
+def test_bounds_of_products_sizes_and_counts() -> None:
+    count = sympy.Symbol("n", integer=True, nonnegative=True)
+    simplifier = Simplifier({II: 4})
+    assert simplifier.bounds(II**2) == (0, 9) and simplifier.bounds(S0) == (S0, S0)
+    assert simplifier.bounds(count) == (0, None)
+    assert simplifier.bounds(axis_symbol("unknown", 0)) == (0, None)
+
+
+def test_what_takes_a_variables_place_is_remembered_with_it() -> None:
+    simplifier = Simplifier({K: 8})
+    assert [simplifier.substitute(II + J, {II: n * K}) for n in (1, 2, 1)] == [
+        K + J,
+        2 * K + J,
+        K + J,
+    ]
 
 
 def test_simplify_with_symbolic_divisor() -> None:
@@ -178,6 +235,9 @@ def test_simplify_with_symbolic_divisor() -> None:
     assert simplifier.simplify(FloorDiv(S0 * II + J, S0)) == II
     assert simplifier.simplify(Mod(S0 * II + J, S0)) == J
     assert simplifier.simplify(FloorDiv(8 * S0 * II + 8 * J + K, 8 * S0)) == II
+    assert simplifier.simplify(FloorDiv(S0 * II + II, S0 + 1)) == II
+    assert simplifier.simplify(Mod(S0 * II + II, S0 + 1)) == 0
+    assert simplifier.simplify(FloorDiv(0 * II, S0 - 1)) == 0
     m = axis_symbol("m", 0)
     flat = Simplifier({m: 8 * S0})
     assert flat.simplify(8 * FloorDiv(m, 8) + Mod(m, 8)) == m

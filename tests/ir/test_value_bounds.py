@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
-from harness.ir.index import axis_symbol
+from harness.ir.index import FloorDiv, axis_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
-from harness.ir.value_bounds import value_bounds
+from harness.ir.value_bounds import counted, is_held, is_small, value_bounds
 
 SIZE = 37
+DTYPES = (DType.I64, DType.I32, DType.I16, DType.U8)
 AXIS = axis_symbol("i", 0)
 TYPES = {DType.F32: np.float32, DType.F64: np.float64, DType.I32: np.int32, DType.I64: np.int64}
 BINARY: dict[Op, Any] = {
@@ -81,6 +82,40 @@ def test_bounds_hold(data: st.DataObject) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 assert all(bounds[0] <= x <= bounds[1] for x in array.tolist()), (value, bounds)
+
+
+def test_positions_that_32_bits_hold() -> None:
+    """Two variables and a number: more of them, or a multiple, may be too much."""
+    i, j, k = (axis_symbol("i", n) for n in range(3))
+    small = (i, i + j, i - j + (1 << 29) - 1, j - (1 << 29) + 1)
+    large = (i + j + k, 2 * i, i - 3 * j, i * j, FloorDiv(i, 3), i + (1 << 29), i - (1 << 29))
+    assert all(map(is_small, small)) and not any(map(is_small, large))
+    held = {(t, n): is_held(ir.IndexValue(t, n * i)) for t in DTYPES for n in (1, 2)}
+    assert {at for at, fits in held.items() if fits} == {
+        (DType.I64, 1),
+        (DType.I64, 2),
+        (DType.I32, 1),
+    }
+
+
+def test_of_what_a_float_may_not_hold_nothing_is_known() -> None:
+    builder = ir.Builder()
+    large = builder.constant(1e38, DType.F32)
+    assert value_bounds(large, Simplifier({})) is None
+    assert (
+        value_bounds(builder.compute(Op.MUL, large, large, dtype=DType.F32), Simplifier({})) is None
+    )
+    ends = value_bounds(builder.constant(1e36, DType.F32), Simplifier({}))
+    assert ends is not None and ends[0] < 1e36 < ends[1]
+
+
+def test_positions_that_are_compared_and_stored_keep_their_type() -> None:
+    builder = ir.Builder()
+    place = builder.index(AXIS, DType.I64)
+    late = builder.compute(Op.GE, place, builder.constant(5, DType.I64), dtype=DType.BOOL)
+    compared = ir.Store("late", AXIS, late)
+    assert id(place) in counted([compared])
+    assert id(place) not in counted([compared, ir.Store("place", AXIS, place)])
 
 
 def test_what_interpolation_looks_up_is_in_range() -> None:

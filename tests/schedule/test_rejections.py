@@ -223,6 +223,21 @@ def test_mutation_before_a_later_loop_reads_again() -> None:
     assert_same(program, made)
 
 
+def test_a_nest_that_overwrites_what_it_reads_is_not_computed_again() -> None:
+    m = Maker()
+    p = m.input("p", 20, 30)
+    a = m.pointwise("a", [p], lambda v: m.op(Op.TANH, v))
+    (own,) = m.nests[-1].stores
+    changed = Store("p", own.index, m.op(Op.SIN, own.value))
+    m.nests[-1] = dataclasses.replace(m.nests[-1], stores=(own, changed))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [1])
+    b = m.pointwise("b", [a, column(s)], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(b)
+    made = schedule(program, H100)
+    assert "n0 is needed again" in rejected(made, "mutation hazard").reason
+    assert_same(program, made)
+
+
 def test_atomic_store_stays_alone() -> None:
     m = Maker()
     x = m.input("x", 64)

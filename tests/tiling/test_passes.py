@@ -120,6 +120,38 @@ def norm(
     assert interpreter.check(kernel.module.text).passed
 
 
+@pytest.mark.parametrize(
+    ("shape", "made", "branches"),
+    [
+        ("8, 3, 68, 68", "aten.cat.default([wide, y], 1)", 1),
+        ("1, 3, 1, 1", "aten.cat.default([wide, y], 1)", 0),  # for all pixels one number
+        (
+            "8, 3, 68, 68",
+            "aten.slice_scatter.default(z, wide, 1, 0, 3)",
+            0,
+        ),  # what lies beneath is no piece
+    ],
+)
+def test_both_of_two_have_a_programs_whole_block(shape: str, made: str, branches: int) -> None:
+    strides = "13872, 4624, 68, 1" if shape[0] == "8" else "0, 1, 0, 0"
+    graph = loads(
+        f"""# harness graph 1
+def norm(
+    x: "f32[{shape}]",
+    y: "f32[8, 3, 68, 68]",
+    z: "f32[8, 6, 68, 68]",
+):
+    wide: "f32[8, 3, 68, 68]{{{strides}}}" = aten.expand.default(x, [8, 3, 68, 68])
+    both: "f32[8, 6, 68, 68]" = {made}
+    mean: "f32[1, 6, 1, 1]" = aten.mean.dim(both, [0, 2, 3], True)
+    out: "f32[8, 6, 68, 68]" = aten.sub.Tensor(both, mean)
+    return (both, out)
+"""
+    )
+    kernel, *_ = compile_graph(graph, H100, Decisions(chunks={})).kernels  # in one step
+    assert kernel.module.text.split("def grid")[0].count("else:\n") == branches
+
+
 @pytest.mark.parametrize(("slices", "branches"), [(8, 8), (3, 0)])
 def test_a_strip_of_rows_that_is_in_one_slice_loads_that_alone(
     slices: int, branches: int, interpreter: InterpreterPool

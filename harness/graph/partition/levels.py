@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
-from harness.graph.passes.cleanup import RANDOM_NAMES, draws, kept_names
+from harness.graph.passes.cleanup import draws, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
 from harness.ir.reach import grouped, joined, reached
@@ -118,10 +118,9 @@ def _kind(
         return Kind.VIEW if supports(node) else Kind.HOST_VIEW
     if node.op == GETITEM:
         return Kind.FUSIBLE if kind[base_name(node)] is Kind.FUSIBLE else Kind.HOST_VIEW
-    name = node.packet
-    if not supports(node) or name in RANDOM_NAMES or node.type is None:
+    if not supports(node):
         return Kind.LIBRARY
-    if name in _NOT_CHEAP or not isinstance(node.type, TensorType):
+    if node.packet in _NOT_CHEAP or not isinstance(node.type, TensorType):
         return Kind.FUSIBLE
     # A value is free if everything under it is: views of free values included.
     roots = (root_name(ref, nodes) for ref in node.refs())
@@ -140,9 +139,7 @@ def _level(node: Node, layout: Layout) -> int:
             # The host can look at a region's result only once the region has run.
             computed = layout.kind.get(layout.root(operands[0])) is Kind.FUSIBLE
             return level + 1 if computed else level
-        case Kind.FREE:
-            return 0
-        case Kind.VIEW | Kind.FUSIBLE:
+        case Kind.VIEW | Kind.FUSIBLE | Kind.FREE:
             return level
 
 

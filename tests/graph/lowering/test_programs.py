@@ -284,6 +284,28 @@ def test_what_is_scattered_into_an_input_reads_nothing_that_it_changes() -> None
         assert (len(program.nests) == 1) is (case == "alone"), case
 
 
+def test_what_is_returned_or_stored_twice_is_scattered_into_memory_of_its_own() -> None:
+    for returned, twice in ((False, False), (True, False), (False, True)):
+        b = GraphBuilder()
+        x, y = b.input("x", (5,)), b.input("y", (5,))
+        place = b.input("place", (3,), DType.I64, bound=5)
+        new = _put(b, x, place, b.input("value", (3,)))
+        mutations = ((x, new), (y, new)) if twice else ((x, new),)
+        program = check(b.graph(*[new] * returned, mutations=mutations))
+        own = next(one for one in program.buffers if one.node == new.name)
+        assert (own.role is Role.INPUT) is (not returned and not twice)
+
+
+def test_what_is_scattered_in_another_type_is_made_apart() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (5,), DType.BF16)
+    place = b.input("place", (3,), DType.I64, bound=5)
+    wide = b.call("prims.convert_element_type.default", x, DType.F32)
+    new = _put(b, wide, place, b.input("value", (3,)))
+    program = check(b.graph(b.call("aten.mul.Tensor", new, 3.0), mutations=((x, new),)))
+    assert [one.dtype for one in program.buffers if one.node == new.name] == [DType.F32]
+
+
 def test_an_input_is_scattered_into_after_what_reads_it() -> None:
     """And made apart where what it is made of changes before."""
     for order in ((0,), (0, 1), (1, 0)):

@@ -318,6 +318,45 @@ def two_products(b: GraphBuilder, user: str = "", size: int = 640) -> Graph:
     return b.graph(*small)
 
 
+def test_one_number_that_both_read_connects_no_pieces() -> None:
+    b = GraphBuilder()
+    x, y, one = b.input("x", (4, 8)), b.input("y", (4, 8)), b.input("one", (1, 1))
+    outs = [b.call("aten.mul.Tensor", of, one, name=f"m{of.name}") for of in (x, y)]
+    assert [names(r) for r in check(b.graph(*outs)).regions] == [["mx"], ["my"]]
+
+
+@pytest.mark.parametrize(
+    ("case", "read"), [("plain", "s"), ("turned", "new"), ("returned", "new"), ("view", "new")]
+)
+def test_what_is_stored_into_an_input_is_read_there(case: str, read: str) -> None:
+    """If it lies there as it was made, and is not returned as well."""
+    b = GraphBuilder()
+    s, w = b.input("s", (4, 4), stride=(1, 4) if case == "turned" else None), b.input("w", (4, 4))
+    new = b.call("aten.exp.default", b.input("x", (4, 4)), name="new")
+    out = b.call("aten.add.Tensor", new, b.call("aten.mm.default", w, w, name="m"), name="out")
+    more = {"returned": [new], "view": [b.call("aten.permute.default", new, (1, 0))]}
+    cut = check(b.graph(out, *more.get(case, []), mutations=((s, new),)))
+    assert [{item.name for item in r.graph.inputs} for r in cut.regions][-1] == {read, "m"}
+    assert [r.graph.mutations[0].input for r in cut.regions[:1]] == ["s"]
+
+
+def test_the_host_makes_no_view_of_what_a_region_stores_into_an_input() -> None:
+    b = GraphBuilder()
+    state, x = b.input("s", (8,)), b.input("x", (2, 4))
+    view = b.call("aten.view.default", b.call("aten.exp.default", x), (8,))
+    cut = check(b.graph(mutations=((state, view),)))
+    assert [type(step) for step in cut.steps] == [Region]
+    assert cut.regions[0].graph.outputs == ()
+
+
+def test_an_input_of_which_the_host_made_a_view_is_not_changed_by_its_reader() -> None:
+    b = GraphBuilder()
+    state = b.input("s", (4, 4))
+    turned = b.call("aten.as_strided.default", state, (4, 4), (1, 4))
+    cut = check(b.graph(mutations=((state, b.call("aten.add.Tensor", state, turned)),)), None)
+    assert [r.graph.mutations for r in cut.regions] == [()]
+
+
 def test_what_frees_memory_runs_first() -> None:
     cut = check(two_products(GraphBuilder()))
     assert calls(cut) == ["large0", "small0", "large1", "small1"]
@@ -334,8 +373,9 @@ twice.register_fake(torch.empty_like)
 
 
 def test_calls_of_users_stay_where_they_were_made() -> None:
-    cut = partition(two_products(GraphBuilder(), "mine_partitioned.twice.default"))
-    assert calls(cut) == ["large0", "large1", "small0", "small1", "theirs"]
+    for user in ("mine_partitioned.twice.default", "aten._assert_async.default"):
+        cut = partition(two_products(GraphBuilder(), user))
+        assert calls(cut) == ["large0", "large1", "small0", "small1", "theirs"]
 
 
 def test_the_graph_s_order_stays_where_no_other_needs_less() -> None:

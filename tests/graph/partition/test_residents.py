@@ -39,6 +39,24 @@ def test_a_step_in_place_writes_into_what_it_is_the_last_to_read() -> None:
     assert made.peak_of([0, 1]) == 10
 
 
+def test_what_is_there_or_takes_the_memory_of_another_is_not_made_anew() -> None:
+    again = (Traffic((), ("a",)), Traffic(("a",), ("a",)), Traffic(("a",), ("b",)))
+    assert Residents(again, SIZES, {"b"}).peak_of([0, 1, 2]) == 20
+    reused = [{}, {}, {"b": "a"}, {}]
+    made = Residents((*again, Traffic((), ("x",))), SIZES, {"b"}, reused)
+    assert made.peak_of([0, 1, 2]) == 10 and made.peak_of([3]) == 15
+
+
+def test_what_a_step_costs_is_asked_anew_where_others_have_changed_it() -> None:
+    again = (Traffic((), ("a",)), Traffic(("a",), ("a",)), Traffic(("a",), ("b",)))
+    made = Residents(again, SIZES, {"b"})
+    assert [made.change(step) for step in range(3)] == [(10, 0)] * 3
+    made.run(0)
+    assert [made.change(step) for step in (1, 2)] == [(0, 0), (10, 0)]
+    made.run(1)
+    assert made.change(2) == (10, 10)
+
+
 def test_an_order_is_another_only_if_one_needs_less_and_none_more() -> None:
     assert lowest(BEFORE, lambda n: n, [own]) == [0, 2, 1, 3]
     kept = lambda: Residents(STEPS, SIZES, SIZES)  # noqa: E731

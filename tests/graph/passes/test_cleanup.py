@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+import torch
 
 from harness.dtypes import DType
 from harness.graph import model
 from harness.graph.model import Graph, Token
 from harness.graph.passes import cleanup
 from harness.graph.passes.cleanup import clean, remove_dead, remove_no_ops, structure_key
+from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder
 
 
@@ -84,6 +88,28 @@ def test_no_ops_go_but_a_returned_one_stays() -> None:
     graph = remove_no_ops(b.graph(out, kept))
     assert [n.name for n in graph.nodes] == ["out", "kept"]
     assert list(graph.nodes[0].refs()) == ["x"]
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+def test_a_copy_of_which_a_view_is_returned_stays(mode: str) -> None:
+    """Its caller may change it. What a training graph saves for its other half nobody does."""
+    b = GraphBuilder()
+    copy = b.call("aten.clone.default", b.input("x", (4, 2)), name="copy")
+    view = b.call("aten.view.default", copy, (8,), name="view")
+    graph = dataclasses.replace(b.graph(view), facts=(("mode", mode),))
+    kept = ["copy", "view"] if mode == "inference" else ["view"]
+    assert [n.name for n in remove_no_ops(graph).nodes] == kept
+
+
+def test_memory_that_an_empty_view_is_of_is_read_by_strides() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (6,))
+    none = b.call("aten.slice.Tensor", x, 0, 2, 2)
+    seen = b.call("aten.as_strided.default", b.call("aten.view.default", none, (0, 3)), (3,), (1,))
+    graph = b.graph(b.call("aten.neg.default", seen))
+    (given,) = random_inputs(graph, "cpu", 0)
+    (found,) = replay(clean(graph), [given], "cpu")
+    assert found is not None and torch.equal(found, -given[2:5])
 
 
 def test_a_copy_into_another_layout_is_work() -> None:

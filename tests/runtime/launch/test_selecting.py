@@ -20,7 +20,7 @@ from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.module import config_dict
-from harness.runtime.tune.tuning_cache import TuningCache
+from harness.runtime.tune.tuning_cache import TABLE_FORMAT, LookupTable, TuningCache
 from harness.target import H100
 from tests.codegen.kernels import modules
 from tests.runtime import emitted
@@ -148,6 +148,34 @@ def test_every_candidate_fails_with_each_reason(
     assert "XBLOCK=1024 num_warps=4 num_stages=1: reason 1024" in text
     assert "XBLOCK=512 num_warps=4 num_stages=1: reason 512" in text
     assert not driver.launches and kernel.config is None
+
+
+def test_what_a_table_knows_is_launched_without_timing_another(
+    driver: FakeDriver, cache: Path, tmp_path: Path
+) -> None:
+    """And what has been launched is not compiled ahead."""
+    loaded = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE).loaded
+    known = {loaded.launch_hash: config_dict(loaded.configs[1])}
+    kernels = SelectedKernels(H100, cache=cache, table=LookupTable(TABLE_FORMAT, known))
+    kernel = kernels.get(emitted.POINTWISE)
+    assert kernels.candidates(loaded) == [loaded.configs[1], loaded.configs[0]]
+    assert [job.config for job in kernels._missing(kernel.text, tmp_path, None)] == [
+        loaded.configs[1]
+    ]
+    kernel.kernel(0, *arguments())
+    assert kernel.config == loaded.configs[1]
+    assert kernels._missing(kernel.text, tmp_path, None) == []
+
+
+def test_launches_of_ever_new_sizes_are_forgotten(
+    driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.runtime.launch.selecting.MOST_VARIANTS", 3)
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.SIZED)
+    for size in range(2000, 1990, -1):
+        kernel.kernel(7, *arguments(), size)
+        assert 1 <= len(kernel._launchers) <= 3
+    assert len(driver.launches) == 10
 
 
 def test_the_fastest_candidate_is_kept(driver: FakeDriver, cache: Path) -> None:
