@@ -30,9 +30,8 @@ _COPIED = 2.5e12
 """Bytes read and written per second by a copy."""
 _WORTH = 1.5
 """How much more than the copies cost must be saved, for the figures are another device's."""
-_INTERLEAVED = 1 << 22
-"""Results of as many elements in rows that lie alike fill the device: measured, of 512 to 8192 rows
-of 30522 and 50257 the better way (docs/measurements/limit.md)."""
+_INTERLEAVED = 3 << 20
+"""Sets of rows of so many elements fill the device: from 512 rows of 50257 on (limit.md)."""
 _PRODUCTS = (_aten.mm.default, _aten.addmm.default)
 _TURNED = (_aten.permute.default, _aten.t.default, _aten.transpose.int)
 
