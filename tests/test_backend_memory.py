@@ -179,7 +179,7 @@ def test_logits_over_an_odd_vocabulary_are_in_memory_once(
     compiler: Compiler, bias: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the size that eager mode's have, and nothing larger that they were cut out of."""
-    monkeypatch.setattr(products, "_INTERLEAVED", 1)
+    monkeypatch.setattr(products, "_INTERLEAVED", (1, 1))
     monkeypatch.setattr(Devices, "is_gpu", lambda *_: True)
     head = torch.nn.Linear(512, 33, bias=bias).bfloat16()
     x = torch.randn(2, 400, 512).bfloat16()

@@ -11,6 +11,7 @@ import ast
 import functools
 import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -208,7 +209,7 @@ class LoadedModule:
         runs the kernel in the place of ``call``, under which Triton would compile for itself."""
         from harness.runtime.products import in_slices  # with torch
 
-        names = {**vars(self.raw), "reference": in_slices(frugal(self))}
+        names = {**self.raw.check.__globals__, "reference": in_slices(frugal(self))}
         if launch is not None:
             names["call"] = lambda args, _: launch(args)
         checker = FunctionType(self.raw.check.__code__, names, argdefs=(None, None))
@@ -230,7 +231,7 @@ def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
         # What the last step reads, it returns.
         function.body[:0] = [step, *(ast.parse("\n".join(over)).body if needed else ())]
         needed |= names
-    namespace = dict(vars(module.raw))
+    namespace = dict(module.raw.reference.__globals__)
     exec(compile(tree, str(module.path), "exec"), namespace)  # noqa: S102 - as ``_execute``
     return namespace["reference"]
 
@@ -240,16 +241,12 @@ def names_in(tree: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
 
 
-_FUNCTIONS = ("grid", "get_args", "call", "reference", "check")
-
-
 def text_hash(text: str) -> str:
     """The name under which a module's text is known: 32 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 Load: TypeAlias = Callable[[str, Path | None], LoadedModule]
-"""As ``load``."""
 
 
 def load(text: str, cache: Path | None = None) -> LoadedModule:
@@ -264,22 +261,34 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     if not holds(path, data):
         write_atomically(path, data)
     module = _execute(text, path)
-    return LoadedModule(module, text, path, **_checked(module, path))
+    return LoadedModule(module, text, path, **_checked(module, path, text))
 
 
 def keeping(_: object = None) -> Load:
-    """``load`` for who asks for modules again: the latest 256 stay, more than a session has in
-    flight between looking up and comparing. One for all jobs of a process: ``Context.once`` of
-    this. Compiling a module's Python takes 9 ms."""
+    """``load`` for who asks for modules again: the latest 256 stay, more than a session has between
+    looking up and comparing. One for all jobs of a process: ``Context.once`` of this."""
     return functools.lru_cache(256)(load)
 
 
 def _execute(text: str, path: Path) -> ModuleType:
-    """The module. What runs is ``text``, never what Python compiled and kept beside the file."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
+    """The module. What runs is ``text``, never what Python compiled and kept beside the file. No
+    launch asks for the reference, or for anything behind it, which is nine tenths of what Python
+    compiles: that is executed once somebody does."""
+    module, end = ModuleType(path.stem), text.find("\ndef reference(")
+    if end < 0 or stated.stated(text, "CATEGORY") == USER:  # a user's functions stand at the end
+        end = len(text)
+    later = {*re.findall(r"^(?:def )?(\w+)", text[end:], re.MULTILINE)}
+
+    def execute_rest(name: str) -> Any:
+        if name not in later:
+            raise AttributeError(name)
+        rest = "\n" * text.count("\n", 0, end) + text[end:]
+        exec(compile(rest, str(path), "exec"), vars(module))  # noqa: S102 - as below
+        return vars(module)[name]
+
+    vars(module).update(__file__=str(path), __getattr__=execute_rest)
     try:
-        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - what emitted modules are
+        exec(compile(text[:end], str(path), "exec"), vars(module))  # noqa: S102 - what emitted modules are
     except HarnessError:
         raise
     except Exception as error:
@@ -293,10 +302,11 @@ def _execute(text: str, path: Path) -> ModuleType:
     return module
 
 
-def _checked(module: ModuleType, path: Path) -> dict[str, Any]:
+def _checked(module: ModuleType, path: Path, text: str) -> dict[str, Any]:
     """What ``module`` states, each of its type. Raises ``CompileFailed``."""
     found: dict[str, Any] = {}
-    wrong = [f"no {name}" for name in _FUNCTIONS if not hasattr(module, name)]
+    functions = ("grid", "get_args", "call", "reference", "check")
+    wrong = [f"no {name}" for name in functions if f"\ndef {name}(" not in text]
     for key, of in ((f.name, f.metadata) for f in fields(LoadedModule) if f.metadata):
         found[key] = value = getattr(module, of["name"], of["otherwise"])
         if value is None:

@@ -64,6 +64,17 @@ def test_a_file_with_another_text_is_written_again(tmp_path: Path) -> None:
     assert path.read_text() == emitted.POINTWISE
 
 
+def test_what_no_launch_asks_for_is_executed_once_somebody_does(tmp_path: Path) -> None:
+    later = "REACHED = reference.__code__.co_firstlineno"
+    loaded = modules.load(f"{emitted.POINTWISE}\n{later}\n", tmp_path)
+    assert loaded.grid(loaded.configs[0])
+    assert not vars(loaded.raw).keys() & {"reference", "call", "check", "REACHED"}
+    assert not hasattr(loaded.raw, "members")
+    line = emitted.POINTWISE.split("\n").index("def reference(args, wide=False):") + 1
+    assert line == loaded.raw.REACHED  # as it stands in the file
+    assert callable(vars(loaded.raw)["check"])
+
+
 def test_without_a_cache_files_are_private_to_the_process() -> None:
     folder = modules.load(emitted.POINTWISE).path.parent
     assert folder.stat().st_mode & 0o777 == 0o700

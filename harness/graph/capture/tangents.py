@@ -24,6 +24,7 @@ from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
 from torch.autograd import forward_ad
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
@@ -95,9 +96,8 @@ class Called:
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        whole = fx.Graph() if any(map(is_a_users, calls)) else None
+        whole = copy.deepcopy(self.gm.graph) if any(map(is_a_users, calls)) else None
         if whole is not None:
-            whole.output(whole.graph_copy(self.gm.graph, {}))
             inline(fx.GraphModule(self.gm, whole), lambda call, _: call.target is CHECKPOINT)
         return note_gradients(joint, kept, whole)
 
@@ -448,7 +448,7 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     """A copy of ``gm`` in which the placeholders ``missing`` are zero, and no gradient is made that
     eager mode does not have without them. What is made of them alone is not added: eager mode
     does not make it, and it may be NaN (of 0 / 0), or take a sum's negative zero."""
-    gm = copy.deepcopy(gm)
+    gm = _LazyGraphModule(gm, copy.deepcopy(gm.graph))  # its code is made if torch is to run it
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
     # Calls whose gradients eager mode computes, or not; of some it is known what belongs to them.

@@ -130,19 +130,12 @@ class SelectedKernel:
     owner: SelectedKernels
     config: Config | None = None
     kernel: Kernel = field(init=False)
-    _loaded: modules.LoadedModule | None = None
+    loaded: modules.LoadedModule = field(init=False)
     _launchers: dict[tuple[int, ...], Launcher] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        make = launching(self.owner.cache)
-        self.kernel = make(self._first_launch, self._misaligned, self._failed)
-
-    @property
-    def loaded(self) -> modules.LoadedModule:
-        """Its module."""
-        if self._loaded is None:
-            self._loaded = modules.load(self.text, self.owner.cache)
-        return self._loaded
+        cache, own = self.owner.cache, (self._first_launch, self._misaligned, self._failed)
+        self.loaded, self.kernel = modules.load(self.text, cache), launching(cache)(*own)
 
     def _first_launch(self, stream: int, *args: Any) -> None:
         """Choose a configuration, then launch. Where there are sizes among the arguments, every

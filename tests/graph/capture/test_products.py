@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_rows_that_lie_alike_are_products_of_their_own(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No row of the result is padded, and nothing cut out. A vector is eight columns of depth."""
-    monkeypatch.setattr(products, "_INTERLEAVED", 1)
+    monkeypatch.setattr(products, "_INTERLEAVED", (1, 1))
     function, *inputs = case(name)
     made, wanted = rewritten(function, *inputs)
     targets = [node.target for node in made.graph.nodes]
@@ -130,7 +131,7 @@ def test_rows_that_lie_alike_are_products_of_their_own(
 
 @pytest.mark.parametrize(
     ("rows", "columns", "interleaved"),
-    [(2048, 50257, True), (512, 50257, False), (8192, 30522, True), (8192, 1001, False)],
+    [(2048, 50257, True), (512, 51865, True), (256, 50257, False), (8192, 1001, False)],
 )
 def test_only_results_that_fill_the_device_are_interleaved(
     rows: int, columns: int, interleaved: bool
@@ -138,8 +139,15 @@ def test_only_results_that_fill_the_device_are_interleaved(
     with fake_mode():
         made = make_fx(logits)(half(rows, 768), half(columns, 768))
         normalise(made)
+        trained = copy.deepcopy(made)
+        with trained.graph.inserting_before(next(iter(trained.graph.nodes))):
+            trained.graph.placeholder("tangents_1")
         padded(made)
-    assert bool(made.graph.find_nodes(op="call_function", target=INTERLEAVED)) == interleaved
+        padded(trained)
+    found = [
+        one.graph.find_nodes(op="call_function", target=INTERLEAVED) for one in (made, trained)
+    ]
+    assert [*map(bool, found)] == [interleaved, interleaved and rows > 512]
 
 
 @pytest.mark.parametrize("columns", [33, 50, 1001, 1005, 1007, 1012, 1008])

@@ -165,3 +165,18 @@ def test_sets_that_torch_runs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
         with contextlib.suppress(TypeError):
             run(list(given))
     assert made == [(1, 2), (0, 2), (0, 1), (2,), (1,), (0, 1)]
+
+
+def test_code_of_a_backward_graph_is_made_for_torch_alone() -> None:
+    def gradients(x: torch.Tensor, tangents_1: torch.Tensor) -> list[torch.Tensor]:
+        return [x * tangents_1, tangents_1 + 1]
+
+    traced = fx.symbolic_trace(gradients)
+    for node in traced.graph.nodes:
+        node.meta["val"] = torch.ones(3)
+    made = tangents._without(traced, ())
+    assert made._needs_recompile()
+    given = torch.rand(3), torch.rand(3)
+    assert all(map(torch.equal, made(*given), traced(*given)))
+    made.graph.output_node().args = ([None, None],)
+    assert None not in traced.graph.output_node().args[0]

@@ -20,6 +20,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -207,15 +209,10 @@ def channels_last(gm: fx.GraphModule) -> None:
     memory that is read as such, has gaps."""
     if not any(_wants(node) for node in gm.graph.nodes):
         return
-    graph = fx.Graph()
-    graph.output(graph.graph_copy(gm.graph, {}))
-    for old, new in zip(gm.graph.nodes, graph.nodes, strict=True):
-        new.meta = dict(old.meta)
-    try:
+    graph = copy.deepcopy(gm.graph)
+    with contextlib.suppress(_Gaps):
         _Relaid(graph).run()
-    except _Gaps:
-        return
-    gm.graph = graph
+        gm.graph = graph
 
 
 def _wants(node: fx.Node, rank: int = 4) -> bool:

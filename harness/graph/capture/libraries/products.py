@@ -30,9 +30,8 @@ _COPIED = 2.5e12
 """Bytes read and written per second by a copy."""
 _WORTH = 1.5
 """How much more than the copies cost must be saved, for the figures are another device's."""
-_INTERLEAVED = 1 << 22
-"""Results of as many elements in rows that lie alike fill the device: measured, of 512 to 8192 rows
-of 30522 and 50257 the better way (docs/measurements/limit.md)."""
+_INTERLEAVED = 3 << 20, 1 << 22
+"""So many elements in rows that lie alike are a product; the latter beside gradients (limit.md)."""
 _PRODUCTS = (_aten.mm.default, _aten.addmm.default)
 _TURNED = (_aten.permute.default, _aten.t.default, _aten.transpose.int)
 
@@ -72,12 +71,12 @@ class _Plan:
         pairs = [(one, (self.large[one.rows], self.large[one.columns])) for one in self.operands]
         return [(one, size) for one, size in pairs if size != (one.rows, one.columns)]
 
-    def is_interleaved(self, result: Any) -> bool:
+    def is_interleaved(self, result: Any, least: int) -> bool:
         """Whether rows of ``result`` that lie alike are products of their own."""
         first, second = self.operands
         (rows, n), depth = result.shape, first.columns
         apart = first.turned or not second.turned or self.large[depth] != depth
-        return not apart and rows // turns(n, result.itemsize) * n >= _INTERLEAVED
+        return not apart and rows // turns(n, result.itemsize) * n >= least
 
 
 _Copies = dict[tuple[fx.Node, tuple[int, int]], fx.Node]
@@ -93,10 +92,11 @@ def padded(gm: fx.GraphModule) -> None:
     """Have products that gain from it go through larger matrices, in place. Values of known sizes
     only; what the caller gets lies as it did."""
     copies: _Copies = {}
+    trained = any("tangents" in node.name for node in gm.graph.find_nodes(op="placeholder"))
     for node in list(gm.graph.nodes):
         if node.target in _PRODUCTS and not node.kwargs:
             plan = _planned(node, copies)
-            if plan is not None and plan.is_interleaved(value(node)):
+            if plan is not None and plan.is_interleaved(value(node), _INTERLEAVED[trained]):
                 _interleave(gm.graph, node)
             elif plan is not None:
                 _enlarge(gm.graph, node, plan, copies)
