@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy
@@ -192,7 +193,7 @@ class Call:
         keeps in float32 would not equal itself read from memory, as the gradient of ``amax`` needs,
         nor 0.1 the nearest number of 16 bits."""
         tensor, wanted = self.tensor(position, name), dtype or self.dtype
-        value = self.rounded(self.broadcast(tensor, self.shape), tensor.dtype)
+        value = self.rounded(self.broadcast(tensor, self.shape), tensor.widened or tensor.dtype)
         value = self.scalar.cast(value, wanted)
         return value if tensor.dtype is wanted else self.rounded(value, wanted)
 
@@ -261,15 +262,17 @@ class Rule:
 Rules = Mapping[str, Rule]
 
 
-def elementwise(function: Callable[..., Value], count: int) -> Rule:
+def elementwise(
+    function: Callable[..., Value], count: int, read: Callable[..., Value] = Call.operand
+) -> Rule:
     """The rule of an operator whose elements are ``function(scalar, …)`` of ``count`` operands in
-    the result's type."""
+    the result's type; ``read``: as they are computed, or ``Call.decisive``."""
+    return Rule(
+        lambda call: call.result(function(call.scalar, *(read(call, n) for n in range(count))))
+    )
 
-    def lower(call: Call) -> Lowered:
-        operands = (call.operand(position) for position in range(count))
-        return call.result(function(call.scalar, *operands))
 
-    return Rule(lower)
+jumping = partial(elementwise, read=Call.decisive)
 
 
 def reading(index: Callable[[Call, Tensor], Index], **about: Any) -> Rule:

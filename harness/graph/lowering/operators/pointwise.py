@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TypeGuard
 
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
+from harness.graph.lowering.rule import Call, Rule, Rules, elementwise, jumping
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Shape, canonical
 from harness.ir.index import FloorDiv
@@ -113,15 +114,15 @@ def comparison(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         common = call.promoted(0, 1)
-        left, right = call.decisive(0, "self", common), call.decisive(1, "other", common)
-        return call.result(call.scalar.compare(op, left, right))
+        pair = (call.decisive(n, dtype=common) for n in range(2))
+        return call.result(call.scalar.compare(op, *pair))
 
     return Rule(lower)
 
 
 def logical(op: Op) -> Rule:
     """Operands as truth values, result bool."""
-    return elementwise(lambda scalar, *args: scalar.compare(op, *args), op.arity)
+    return jumping(lambda scalar, *args: scalar.compare(op, *args), op.arity)
 
 
 def power(scalar: Scalar, base: Value, exponent: Value) -> Value:
@@ -197,7 +198,9 @@ def cast(call: Call, argument: int = 0, rounds: bool = True) -> Lowered:
         return call.result(call.context.index_value(position, call.dtype))
     value = call.scalar.cast(value, call.dtype)
     rounds = rounds and changes and not narrow and call.node.name not in call.context.outputs
-    return call.result(call.rounded(value, call.dtype) if rounds else value)
+    made = call.result(call.rounded(value, call.dtype) if rounds else value)
+    wider = tensor.dtype.is_float and not narrow and call.dtype in (DType.F32, DType.F64)
+    return replace(made, widened=tensor.widened or tensor.dtype) if wider else made
 
 
 def view_as_type(call: Call) -> Lowered:
@@ -254,11 +257,6 @@ def nextafter(call: Call) -> Lowered:
     return call.result(call.scalar.op(Op.NEXTAFTER, call.operand(0), call.operand(1)))
 
 
-def sign(scalar: Scalar, value: Value) -> Value:
-    """-1, 0 or 1 in the number's type; of a bool it is the bool."""
-    return value if value.dtype is DType.BOOL else scalar.op(Op.SIGN, value)
-
-
 def predicate(op: Op) -> Rule:
     """A bool result; false for integers, which have neither NaN nor infinity, and for bools."""
 
@@ -275,26 +273,14 @@ def predicate(op: Op) -> Rule:
 
 def rounding(op: Op) -> Rule:
     """Rounds floats; integers are whole already."""
-
-    def lower(call: Call) -> Lowered:
-        value = call.decisive(0)
-        return call.result(call.scalar.op(op, value) if value.dtype.is_float else value)
-
-    return Rule(lower)
-
-
-def frac(call: Call) -> Lowered:
-    """What is left of the rounded operand, so that nothing is left of a large one."""
-    value = call.decisive(0)
-    return call.result(call.scalar.sub(value, call.scalar.op(Op.TRUNC, value)))
+    return jumping(lambda scalar, x: scalar.op(op, x) if x.dtype.is_float else x, 1)
 
 
 def round_decimals(call: Call) -> Lowered:
     """``round(self, decimals)``: half to even."""
-    scalar, value = call.scalar, call.operand(0)
+    scalar, value = call.scalar, call.decisive(0)
     scale = 10.0 ** int(call.number(1, "decimals", 0))
-    rounded = scalar.op(Op.ROUND, scalar.mul(value, scale))
-    return call.result(scalar.div(rounded, scale))
+    return call.result(scalar.div(scalar.op(Op.ROUND, scalar.mul(value, scale)), scale))
 
 
 def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
@@ -344,7 +330,8 @@ RULES: Rules = {
     **_table(_called("logical_and logical_or logical_xor logical_not"), "default", logical),
     **_table(_called("floor ceil round trunc"), "default", rounding),
     **_table(_called("isnan isinf signbit"), "default", predicate),
-    "aten.frac.default": Rule(frac),
+    # (What is left of the rounded operand: nothing of a large one.)
+    "aten.frac.default": jumping(lambda scalar, x: scalar.sub(x, scalar.op(Op.TRUNC, x)), 1),
     "aten.special_modified_bessel_i0.default": of(Op.BESSEL_I0),
     "aten.special_modified_bessel_i1.default": of(Op.BESSEL_I1),
     "aten.bitwise_not.default": of(Op.BIT_NOT),
@@ -354,7 +341,9 @@ RULES: Rules = {
     "aten.true_divide.Tensor": Rule(div),
     "aten.where.self": Rule(where),
     "aten.nextafter.default": Rule(nextafter, partial=True),
-    "aten.sign.default": elementwise(sign, 1),
+    "aten.sign.default": jumping(  # (Of a bool it is the bool.)
+        lambda scalar, x: x if x.dtype is DType.BOOL else scalar.op(Op.SIGN, x), 1
+    ),
     "aten.round.decimals": Rule(round_decimals),
     "aten.view.dtype": Rule(view_as_type, view=True, partial=True),
     "aten._to_copy.default": Rule(cast),
