@@ -62,6 +62,7 @@ _SMALL = {
     "xor": lambda x: torch.logical_xor(x, x.new_zeros(1)),
     "sign": torch.sign,
     "sgn, which is computed in float32": torch.sgn,
+    "angle": lambda x: torch.angle(-x),
     "step": lambda x: torch.heaviside(x, x.new_full((1,), 0.5)),
     "compared in float32": lambda x: x.float() > 0,
     "compared in float64": lambda x: x.float().double() > 0,

@@ -85,21 +85,11 @@ class Call:
             if not arg.is_integer:
                 raise self.reject(f"{name!r} is the expression {arg}", "an integer expression")
             return Tensor((), DType.I64, self.context.index_value(arg))
-        dtype, number = self._number(arg, name)
-        return Tensor((), dtype, self.scalar.constant(number, dtype))
-
-    def _number(self, arg: Arg, name: str) -> tuple[DType, Number]:
-        match arg:
-            case bool():
-                return DType.BOOL, arg
-            case int():
-                return DType.I64, arg
-            case float():
-                return DType.F64, arg
-            case sympy.Expr():
-                return DType.I64, int(arg)
-            case _:
-                raise self.reject(f"{name!r} is {arg!r}", "a tensor or a number")
+        arg = int(arg) if isinstance(arg, sympy.Expr) else arg
+        for kind, dtype in ((bool, DType.BOOL), (int, DType.I64), (float, DType.F64)):
+            if isinstance(arg, kind):
+                return Tensor((), dtype, self.scalar.constant(arg, dtype))
+        raise self.reject(f"{name!r} is {arg!r}", "a tensor or a number")
 
     def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
         """A list of tensors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial, reduce
@@ -104,8 +105,7 @@ def _is(value: Value, op: Op) -> TypeGuard[Compute]:
 def div(call: Call) -> Lowered:
     """True division; with ``rounding_mode`` floor or trunc."""
     rounded = {"floor": Op.FLOOR_DIV, "trunc": Op.TRUNC_DIV}.get(call.text(2, "rounding_mode"))
-    left, right = call.operand(0), call.divisor(call.operand(1))
-    scalar = call.scalar
+    left, right, scalar = call.operand(0), call.divisor(call.operand(1)), call.scalar
     return call.result(scalar.op(rounded, left, right) if rounded else scalar.div(left, right))
 
 
@@ -113,8 +113,7 @@ def comparison(op: Op) -> Rule:
     """Operands in their common type, result bool."""
 
     def lower(call: Call) -> Lowered:
-        common = call.promoted(0, 1)
-        pair = (call.decisive(n, dtype=common) for n in range(2))
+        pair = (call.decisive(n, dtype=call.promoted(0, 1)) for n in range(2))
         return call.result(call.scalar.compare(op, *pair))
 
     return Rule(lower)
@@ -232,22 +231,18 @@ def scaled_position(call: Call, value: Value) -> sympy.Expr | None:
     """A position times a power of two below one, computed in floating point and about to
     be cut off: an exact integer division, which can address memory (nearest upsampling
     is written so in models)."""
-    match value:
-        case Compute(op=Op.MUL, args=(Compute(op=Op.CAST, args=(IndexValue() as at,)), factor)):
-            pass
-        case _:
-            return None
-    known = is_held(at) and not at.indirect
-    if not (known and isinstance(factor, Constant) and 0 < factor.number <= 1):
+    of, factor = value.args if _is(value, Op.MUL) else (value, value)
+    at = of.args[0] if _is(of, Op.CAST) else of
+    if not isinstance(at, IndexValue) or not isinstance(factor, Constant):
         return None
-    inverse = 1 / factor.number
+    exact = 0 < factor.number <= 1 and math.frexp(factor.number)[0] == 0.5
+    if at is of or at.indirect or not (exact and is_held(at)):
+        return None
     low, high = call.context.simplifier(call.shape).bounds(at.index)
-    exact = inverse == int(inverse) and int(inverse) & (int(inverse) - 1) == 0
-    if not exact or low is None or high is None or not (low.is_Integer and high.is_Integer):
+    if low is None or high is None or not (low.is_Integer and high.is_Integer):
         return None
-    if low < 0 or high >= _EXACT_IN_F32:
-        return None
-    return FloorDiv(at.index, sympy.Integer(int(inverse)))
+    divided = FloorDiv(at.index, sympy.Integer(int(1 / factor.number)))
+    return divided if low >= 0 and high < _EXACT_IN_F32 else None
 
 
 def nextafter(call: Call) -> Lowered:
@@ -263,8 +258,7 @@ def predicate(op: Op) -> Rule:
     def lower(call: Call) -> Lowered:
         tensor = call.tensor(0)
         value = (call.decisive if op is Op.ISINF else call.operand)(0, "self", tensor.dtype)
-        signed = tensor.dtype.is_integer and op is Op.SIGNBIT
-        if not tensor.dtype.is_float and not signed:
+        if not (tensor.dtype.is_float or (tensor.dtype.is_integer and op is Op.SIGNBIT)):
             return call.result(call.scalar.constant(False, DType.BOOL))
         return call.result(call.scalar.compare(op, value))
 

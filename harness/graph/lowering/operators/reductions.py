@@ -189,9 +189,8 @@ def position_of(kind: ReduceKind) -> Callable[[Operand], Value]:
     equal in 16 bits is a tie, as in eager mode; bools have no order and count as numbers."""
 
     def position(operand: Operand) -> Value:
-        ranked, dtype = _as_stored(operand), operand.call.tensor(0).dtype
-        ranked = ranked.cast(DType.I32) if dtype is DType.BOOL else ranked
-        return ranked.reduce(kind, DType.I64)
+        bools = operand.value.dtype is DType.BOOL
+        return _as_stored(operand.cast(DType.I32) if bools else operand).reduce(kind, DType.I64)
 
     return position
 
