@@ -3,8 +3,10 @@ program runs after the other, each read must see what was there before."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -284,7 +286,7 @@ def test_torch_runs_a_call_whose_inputs_overlap_otherwise(devices: Devices) -> N
     compiled = torch.compile(a_product, backend=compiler)
     compiled(*apart(torch.ones(6)))
     assert not any(report.eager for report in compiler.reports)
-    with pytest.warns(FallbackWarning, match="inputs that overlap"):
+    with pytest.warns(FallbackWarning, match="elements that overlap"):
         compiled(*overlapping(torch.ones(6)))
 
 
@@ -309,8 +311,50 @@ def test_a_part_of_what_overlaps_itself_is_another_part_too(
         warnings.simplefilter("error", FallbackWarning)
         called_at(3, 1)
     assert not any(report.eager for report in compiler.reports)
-    with pytest.warns(FallbackWarning, match="inputs that overlap"):
+    with pytest.warns(FallbackWarning, match="elements that overlap"):
         called_at(2, 1)
+
+
+EXPANDED: dict[str, Callable[[torch.Tensor], Any]] = {
+    "copy": lambda x: x.expand(2, 4)[1].copy_(x.flip(0)),
+    "of itself": lambda x: x.expand(1, 4)[0].mul_(2),
+    "of bools": lambda x: (x > 0).broadcast_to(2, 4)[0].copy_(x < 0),
+    "of another's size": lambda x: x.expand_as(torch.ones(2, 4)).unbind(0)[0].add_(1),
+    "result": lambda x: torch.add(x, 1, out=torch.broadcast_tensors(x, torch.ones(2, 1))[0][1]),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", EXPANDED)
+def test_a_part_of_what_is_expanded_changes(devices: Devices, name: str, dynamic: bool) -> None:
+    """AOTAutograd adds by how much: to an infinity that is NaN, and to 1e20 it is lost."""
+    compiled = torch.compile(EXPANDED[name], backend=Compiler(devices=devices), dynamic=dynamic)
+    ours, theirs = (torch.tensor([1e20, math.inf, math.nan, 3.0]) for _ in range(2))
+    with pytest.warns(FallbackWarning, match="elements that overlap"):
+        result = compiled(ours)
+    torch.testing.assert_close((result, ours), (EXPANDED[name](theirs), theirs), equal_nan=True)
+
+
+@pytest.mark.parametrize("over", [torch.vmap, torch.func.jacrev, torch.func.grad])
+def test_what_is_expanded_inside_of_batches_and_gradients(devices: Devices, over: Any) -> None:
+    function = over(lambda x: x.expand(2, 4).sum())
+    x = torch.rand(3, 4) if over is torch.vmap else torch.rand(4)
+    compiled = torch.compile(function, backend=Compiler(devices=devices, fail_on_fallback=True))
+    torch.testing.assert_close(compiled(x), function(x))
+
+
+def test_what_is_expanded_and_read_is_compiled(devices: Devices) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        whole = x.expand(2, 4)
+        other = whole.clone()
+        other[0] += 1
+        x.add_(1)
+        return other, whole.isnan() & ~(whole > 1), torch.add(whole, 1, out=torch.empty(2, 4))
+
+    compiler, x = Compiler(devices=devices), torch.rand(4)
+    result = torch.compile(function, backend=compiler)(x.clone())
+    torch.testing.assert_close(result, function(x))
+    assert not any(report.eager for report in compiler.reports)
 
 
 @pytest.mark.filterwarnings("ignore::harness.errors.FallbackWarning")

@@ -390,7 +390,8 @@ def _are_between(found: Tensor, repeats: Sequence[Tensor]) -> bool:
     counts = [one.numel() for one in repeats]
     if found.dim() != 1 or not min(counts) <= found.numel() <= max(counts):
         return False
-    near = torch.isclose(found[:, None], repeats[0], *default_tolerances(found.dtype), True)
+    rows = found[:, None].expand(-1, counts[0])  # torch 2.11 does not broadcast them itself
+    near = torch.isclose(rows, repeats[0], *default_tolerances(found.dtype), True)
     return found.is_floating_point() and bool(near.any(0).all() and near.any(1).all())
 
 

@@ -4,6 +4,8 @@ than eager mode."""
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -27,6 +29,8 @@ that stores what is not computed element by element."""
 _IN_STEPS, _COARSE = 60, {50: 0, 55: 1}
 """The repeat that computes elementwise operators one operation after the other; those that leave
 out the last bit, of which numbers first: what a unit tells apart is equal in one of them."""
+_ADDING, _ONE_BY_ONE = ("cumsum", "mean", "sum"), 4
+"""Sums; the repeats, by the last digit, that add row after row: more off than operands moved."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _ASSERTING = (
     "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
@@ -288,6 +292,9 @@ class _Moved(_Repeat):  # type: ignore[no-untyped-call]
     def _nearby(self, func: Any, given: Any) -> Sequence[Tensor] | None:
         """The results of operands that are moved a little: sums in another order."""
         size = 8 if self._by_chance() else 1
+        x: Any = given[0][0] if func._overloadpacket.__name__ in _ADDING else None
+        if self.seed % 10 == _ONE_BY_ONE and _is_float(x) and x.dim() and x.numel():
+            return [self._added(func, *given[0], **given[1])]
         if func is torch.ops.aten._euclidean_dist.default:  # of squares, which cancel
             x, y = (one.double().square().sum(-1) for one in given[0])
             lost = torch.finfo(given[0][0].dtype).eps * (x.unsqueeze(-1) + y.unsqueeze(-2))
@@ -304,6 +311,17 @@ class _Moved(_Repeat):  # type: ignore[no-untyped-call]
         if "_polynomial_" in func._schema.name:  # its order would be the whole number below
             return _again(func, ((moved(given[0][0]), *given[0][1:]), given[1]), torch.float64)
         return _again(func, pytree.tree_map(moved, given), torch.float64)
+
+    def _added(self, func: Any, x: Tensor, *rest: Any, **kwargs: Any) -> Tensor:
+        """A sum, mean or running sum to which one row after the other was added, from any on."""
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        if (name := func._overloadpacket.__name__) == "cumsum":
+            return torch.stack([*itertools.accumulate(wide.unbind(rest[0]))], rest[0])
+        parts = torch.split(wide, 1, rest[0][0] if rest and rest[0] else 0)
+        at = int(torch.randint(len(parts), (), generator=self.rng))
+        turned = ((one, *rest) for one in (*parts[at:], *parts[:at]))
+        sums = (_again(func, (one, kwargs), wide.dtype)[0] for one in turned)
+        return functools.reduce(torch.add, sums) / (len(parts) if name == "mean" else 1)
 
 
 def _draws(func: Any) -> bool:

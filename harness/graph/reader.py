@@ -291,25 +291,17 @@ class _Reader:
     def _mutation(
         self, statement: ast.Assign, inputs: tuple[Input, ...], earlier: list[Mutation]
     ) -> Mutation:
-        match statement:
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=v))],
-                value=ast.Name(id=value),
-            ) if v is ...:
-                pass
-            case _:
-                raise self.damaged(statement, "not a mutation", "input[...] = name")
+        found = re.fullmatch(r"(\w+)\[\.\.\.\] = (\w+)", ast.unparse(statement))
+        if found is None:
+            raise self.damaged(statement, "not a mutation", "input[...] = name")
+        name, value = found.groups()
         self._reference(value, statement)
         if name not in {i.name for i in inputs} or name in {m.input for m in earlier}:
             raise self.damaged(statement, f"{name} is no input, or is written twice")
-        old, new = self.types[name], self.types[value]
-        if not (
-            isinstance(old, TensorType)
-            and isinstance(new, TensorType)
-            and (old.dtype, old.shape) == (new.dtype, new.shape)
-        ):
-            what = f"{name} cannot hold {value}"
-            raise self.damaged(statement, what, print_types(old), print_types(new))
+        sides = self.types[name], self.types[value]
+        kinds = [(one.dtype, one.shape) for one in sides if isinstance(one, TensorType)]
+        if len(kinds) < 2 or kinds[0] != kinds[1]:
+            raise self.damaged(statement, f"{name} cannot hold {value}", *map(print_types, sides))
         return Mutation(name, value)
 
     def _outputs(self, statement: ast.stmt) -> tuple[str | None, ...]:

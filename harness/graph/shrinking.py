@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import sympy
 import torch
 
-from harness.dtypes import DType
 from harness.errors import HarnessError, reason
 from harness.graph.bounds import LOOKED_UP, places, with_bounds
 from harness.graph.lowering.operators.views import matched
@@ -346,9 +345,7 @@ class _Rebuilt:
                     pairs = zip(arg, shape, strict=True)
                     return tuple(one if _number(one) < 0 else self.sizes[n] for one, n in pairs)
                 return tuple(self._argument(one, node, few) for one in arg)
-            case bool() | Ref() | DType():
-                return arg
-            case int() | sympy.Integer() if node.packet not in _DIMENSIONS:
+            case int() | sympy.Integer() if node.packet not in _DIMENSIONS and arg is not True:
                 number = int(arg)
                 small = self.sizes.get(abs(number), abs(number))
                 return arg if abs(number) <= few else small if number > 0 else -small

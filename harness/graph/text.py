@@ -137,7 +137,7 @@ def print_argument(value: Arg) -> str:
             return _identifier(value.name)
         case Token(name=name) | DType(torch_name=name):
             return f"torch.{name}"
-        case None | bool() | int():
+        case None | bool() | int() | sympy.Integer():
             return repr(value)
         case float() | complex():
             plain = isinstance(value, float) and math.isfinite(value)
@@ -146,8 +146,6 @@ def print_argument(value: Arg) -> str:
             return json.dumps(value)
         case tuple():
             return f"[{', '.join(print_argument(v) for v in value)}]"
-        case sympy.Integer():
-            return str(int(value))
         case sympy.Expr():
             return f'sym("{print_size(value)}")'
         case _:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -220,3 +222,20 @@ def test_how_many_sums_differ_may_be_any_number_between_those_of_two_repeats() -
     assert not judge.is_right(0, torch.cat([least, some[:1] * 1.01]).sort()[0])
     assert not judge.is_right(0, least[least.abs() < 4].repeat_interleave(2)[: len(least) + 9])
     assert not judge.is_right(0, least.repeat(2))
+
+
+@pytest.mark.parametrize("rows", [256, 1024])
+def test_sums_to_which_one_row_after_the_other_is_added(rows: int) -> None:
+    """They are off by more than operands moved by a unit of their last place (4815289)."""
+    x = torch.arange(3072).mul(8952).remainder(1009).sub(504).mul(0.003).reshape(1024, 3)
+    x = (x - x.amax(-1, keepdim=True)).exp()
+
+    def added(x: torch.Tensor) -> torch.Tensor:
+        parts = [torch.stack([*itertools.accumulate(part)])[-1] for part in x.split(rows)]
+        return torch.stack(parts).sum(0)
+
+    assert found(lambda x: x.sum(0), added, x) == []
+    assert found(lambda x: x.mean(0), lambda x: added(x) / 1024, x) == []
+    assert found(lambda x: x.sum(0), lambda x: added(x[1:]), x) != []
+    running = torch.stack([*itertools.accumulate(x)])
+    assert found(lambda x: x.cumsum(0), lambda x: running, x) == []

@@ -1,4 +1,5 @@
-"""Integers of 8 and 16 bits wrap around inside kernels as they do in memory."""
+"""Integers of 8 and 16 bits wrap around inside kernels as they do in memory; floats of 16 bits are
+rounded before what they decide."""
 
 from __future__ import annotations
 
@@ -51,3 +52,32 @@ def test_an_extreme_of_a_narrow_integer_and_a_number_keeps_its_type(
     call = Call(("a", "3"), (dtype, dtype), dtype, False)
     assert maximum(call) == text.format("maximum")
     assert minimum(call) == text.format("minimum")
+
+
+_SMALL = {
+    "any": lambda x: x.any(1),
+    "and": lambda x: torch.logical_and(x, x.new_ones(1)),
+    "or": lambda x: torch.logical_or(x, x.new_zeros(1)),
+    "not": torch.logical_not,
+    "xor": lambda x: torch.logical_xor(x, x.new_zeros(1)),
+    "sign": torch.sign,
+    "sgn, which is computed in float32": torch.sgn,
+    "angle": lambda x: torch.angle(-x),
+    "step": lambda x: torch.heaviside(x, x.new_full((1,), 0.5)),
+    "compared in float32": lambda x: x.float() > 0,
+    "compared in float64": lambda x: x.float().double() > 0,
+    "decimals": lambda x: (x * 5e4 + 0.25).round(decimals=1),
+}
+
+
+@pytest.mark.parametrize("name", _SMALL)
+def test_what_is_decided_on_is_rounded(compiler: Compiler, name: str) -> None:
+    """Less than half of the smallest float16 is nothing (4913589: ``logical_xor`` of what was
+    rounded and what was not)."""
+    x = torch.rand(3, 40).half() + 1
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return _SMALL[name](x * 1e-9)
+
+    found = torch.compile(function, backend=compiler)(x)
+    assert torch.equal(found, function(x))

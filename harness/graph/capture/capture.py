@@ -76,7 +76,9 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
             example = _optimizer_step(example, parsed)
         if isinstance(example.function, torch.nn.Module):
             example.function.train(training)
-            _keep_all_layers(example.function)
+            for part in example.function.modules():  # whether LayerDrop skips it, data would tell
+                if hasattr(part, "layerdrop") or hasattr(getattr(part, "config", 0), "layerdrop"):
+                    part.training = False
     facts = _facts(parsed, wanted)
     try:
         return _trace(_flatten(example, mode, training), base, facts, wanted)
@@ -99,14 +101,6 @@ _BY_DATA = (
     "whose sizes and control flow do not depend on tensor values",
     "capture the part that matters through package.module:callable",
 )
-
-
-def _keep_all_layers(module: torch.nn.Module) -> None:
-    """Stacks that skip layers by chance (LayerDrop) ask whether they are trained; what they drop
-    depends on a value that is not there. Their layers are trained all the same."""
-    for part in module.modules():
-        if hasattr(part, "layerdrop") or hasattr(getattr(part, "config", None), "layerdrop"):
-            part.training = False
 
 
 @contextmanager

@@ -9,12 +9,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
+from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
 from harness.errors import HarnessError
+from harness.graph.capture.fx import source_of
 from harness.graph.capture.libraries.calls import MARKED, called, is_view, value
 from harness.graph.capture.rules import widened
+from harness.graph.capture.tangents import OVERLAPPING
 
 _aten = torch.ops.aten
 
@@ -41,17 +45,21 @@ def writes(gm: fx.GraphModule) -> None:
     windows that may be written be views by strides: tracing puts a zero wherever no window is. In
     an index a tensor without dimensions is the number for which Dynamo has read it, in a guard.
     What is marked as conjugated or negated is computed, so eager mode's resolving it is a copy."""
+    expanded = _expanded(gm)
     written: set[fx.Node] = set()  # what is written, or something made of it
     for node in reversed(gm.graph.nodes):
         name = str(getattr(node.target, "__name__", node.target))
         changes = name.endswith("_") or bool(node.kwargs.keys() & {"inplace", "out"})
-        if getattr(node.target, "__module__", "") == "_operator":
-            changes |= name.startswith("i") or name == "setitem"  # iadd and the like
+        if name.endswith("__") or getattr(node.target, "__module__", "") == "_operator":
+            changes = name == "setitem" or (name[0] == "i" and hasattr(operator, f"__{name[1:]}__"))
+        first = next(iter(node.all_input_nodes), None)
+        if changes and node.kwargs.get("out", first) in expanded:
+            raise HarnessError(OVERLAPPING, where=source_of(node))
         if changes or not written.isdisjoint(node.users):
             written.add(node)
         if node.target in (operator.getitem, operator.setitem):
             where = fx.map_arg(node.args[1], _number)
-            if isinstance(where, list) and any(map(_is_tensor, node.args[1])):
+            if isinstance(where, list) and any(map(_memory, node.args[1])):
                 where = tuple(where)
             node.args = (node.args[0], where, *node.args[2:])
         if node.target is operator.setitem:
@@ -63,11 +71,29 @@ def writes(gm: fx.GraphModule) -> None:
     gm.recompile()
 
 
+def _expanded(gm: fx.GraphModule) -> set[Any]:
+    """What the graph expands, and views of it: AOTAutograd adds by how much it has changed."""
+    found: set[Any] = set()
+    for node in gm.graph.nodes:
+        name = str(getattr(node.target, "__name__", node.target))
+        given = {*node.all_input_nodes}
+        given = given if name.startswith(("broadcast_", "expand")) else found & given
+        found.update([node] if any(_memory(x) & _memory(node) for x in given) else ())
+    return found
+
+
+def _memory(node: Any) -> set[int]:
+    found = tree_leaves(getattr(node, "meta", {}).get("example_value"))
+    return {_storage(x) for x in found if getattr(x, "layout", 0) is torch.strided}
+
+
+def _storage(x: Tensor) -> int:
+    while is_functorch_wrapped_tensor(x):  # inside of ``vmap`` and gradients
+        x = get_unwrapped(x)
+    return x.untyped_storage()._cdata
+
+
 _MARKS = {"resolve_conj": Tensor.is_conj, "resolve_neg": Tensor.is_neg}
-
-
-def _is_tensor(index: Any) -> bool:
-    return isinstance(index, fx.Node) and isinstance(index.meta.get("example_value"), Tensor)
 
 
 def _number(node: fx.Node) -> Any:

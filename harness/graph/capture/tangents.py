@@ -45,7 +45,7 @@ _GRADIENTS = "gradients"
 CALL = "call"
 """In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
-OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
+OVERLAPPING = "elements that overlap, some of which change, otherwise than it is compiled for"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others torch runs it."""
 

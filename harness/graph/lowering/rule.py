@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy
@@ -84,21 +85,11 @@ class Call:
             if not arg.is_integer:
                 raise self.reject(f"{name!r} is the expression {arg}", "an integer expression")
             return Tensor((), DType.I64, self.context.index_value(arg))
-        dtype, number = self._number(arg, name)
-        return Tensor((), dtype, self.scalar.constant(number, dtype))
-
-    def _number(self, arg: Arg, name: str) -> tuple[DType, Number]:
-        match arg:
-            case bool():
-                return DType.BOOL, arg
-            case int():
-                return DType.I64, arg
-            case float():
-                return DType.F64, arg
-            case sympy.Expr():
-                return DType.I64, int(arg)
-            case _:
-                raise self.reject(f"{name!r} is {arg!r}", "a tensor or a number")
+        arg = int(arg) if isinstance(arg, sympy.Expr) else arg
+        for kind, dtype in ((bool, DType.BOOL), (int, DType.I64), (float, DType.F64)):
+            if isinstance(arg, kind):
+                return Tensor((), dtype, self.scalar.constant(arg, dtype))
+        raise self.reject(f"{name!r} is {arg!r}", "a tensor or a number")
 
     def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
         """A list of tensors."""
@@ -192,7 +183,7 @@ class Call:
         keeps in float32 would not equal itself read from memory, as the gradient of ``amax`` needs,
         nor 0.1 the nearest number of 16 bits."""
         tensor, wanted = self.tensor(position, name), dtype or self.dtype
-        value = self.rounded(self.broadcast(tensor, self.shape), tensor.dtype)
+        value = self.rounded(self.broadcast(tensor, self.shape), tensor.widened or tensor.dtype)
         value = self.scalar.cast(value, wanted)
         return value if tensor.dtype is wanted else self.rounded(value, wanted)
 
@@ -261,15 +252,17 @@ class Rule:
 Rules = Mapping[str, Rule]
 
 
-def elementwise(function: Callable[..., Value], count: int) -> Rule:
+def elementwise(
+    function: Callable[..., Value], count: int, read: Callable[..., Value] = Call.operand
+) -> Rule:
     """The rule of an operator whose elements are ``function(scalar, …)`` of ``count`` operands in
-    the result's type."""
+    the result's type; ``read``: as they are computed, or ``Call.decisive``."""
+    return Rule(
+        lambda call: call.result(function(call.scalar, *(read(call, n) for n in range(count))))
+    )
 
-    def lower(call: Call) -> Lowered:
-        operands = (call.operand(position) for position in range(count))
-        return call.result(function(call.scalar, *operands))
 
-    return Rule(lower)
+jumping = partial(elementwise, read=Call.decisive)
 
 
 def reading(index: Callable[[Call, Tensor], Index], **about: Any) -> Rule:

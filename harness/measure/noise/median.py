@@ -65,7 +65,9 @@ def intervals(x: Array, level: float = LEVEL) -> tuple[Array, Array, Array]:
     """Low ends, high ends and inflations for series ``x`` (series, n), n at least 1."""
     (count, n), ordered = x.shape, np.sort(x, axis=1)
     if n < _FEWEST:
-        first = _first_rank(level, n)
+        # The order statistic at which the interval of independent samples begins. (No level that is
+        # asked for lies where rounding decides: on a whole number of 2**-n.)
+        first = max(0, int(np.ceil(scipy.special.bdtrik((1 - level) / 2, n, 0.5))) - 1)
         return ordered[:, first], ordered[:, n - 1 - first], np.ones(count)
     batches = min(_BATCHES, n // 2)
     length = n // batches
@@ -170,13 +172,6 @@ def _t(level: float, batches: int, length: int) -> float:
     -2/length), so their variance is known better than that of normal values."""
     spread = 2 / (batches - 1) - 2 / (length * batches)
     return float(scipy.special.stdtrit(2 / spread, 0.5 + level / 2))
-
-
-def _first_rank(level: float, n: int) -> int:
-    """Position (from 0) of the order statistic at which the interval of ``n`` independent
-    samples begins; 0, the whole range, for the fewest."""
-    # No level that is asked for lies where rounding decides: on a whole number of 2**-n.
-    return max(0, int(np.ceil(scipy.special.bdtrik((1 - level) / 2, n, 0.5))) - 1)
 
 
 def _at(ordered: Array, rank: Array) -> Array:

@@ -11,7 +11,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,8 +109,11 @@ class Monitor(Closing):
 
     def throttled(self, begin: float, end: float) -> tuple[str, ...]:
         """Reasons seen between two times, or at the readings next to them."""
-        found = dict.fromkeys(r for reading in self._around(begin, end) for r in reading.reasons)
-        return tuple(found)
+        with self._lock:
+            at = [reading.at for reading in self._readings]
+            first, last = bisect_left(at, begin) - 1, bisect_right(at, end)
+            near = self._readings[max(0, first) : last + 1]
+        return tuple(dict.fromkeys(r for reading in near for r in reading.reasons))
 
     def wait_until_unthrottled(self) -> None:
         """Wait until nothing throttles, as long as that is waited for."""
@@ -124,12 +127,6 @@ class Monitor(Closing):
             taken = tuple(self._readings)
             del self._readings[:-1]
         return taken
-
-    def _around(self, begin: float, end: float) -> Sequence[Reading]:
-        with self._lock:
-            at = [reading.at for reading in self._readings]
-            first, last = bisect_left(at, begin) - 1, bisect_right(at, end)
-            return self._readings[max(0, first) : last + 1]
 
     def _loop(self) -> None:
         while not self._over.wait(self.interval):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TypeGuard
 
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
+from harness.graph.lowering.rule import Call, Rule, Rules, elementwise, jumping
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Shape, canonical
 from harness.ir.index import FloorDiv
@@ -103,8 +105,7 @@ def _is(value: Value, op: Op) -> TypeGuard[Compute]:
 def div(call: Call) -> Lowered:
     """True division; with ``rounding_mode`` floor or trunc."""
     rounded = {"floor": Op.FLOOR_DIV, "trunc": Op.TRUNC_DIV}.get(call.text(2, "rounding_mode"))
-    left, right = call.operand(0), call.divisor(call.operand(1))
-    scalar = call.scalar
+    left, right, scalar = call.operand(0), call.divisor(call.operand(1)), call.scalar
     return call.result(scalar.op(rounded, left, right) if rounded else scalar.div(left, right))
 
 
@@ -112,16 +113,15 @@ def comparison(op: Op) -> Rule:
     """Operands in their common type, result bool."""
 
     def lower(call: Call) -> Lowered:
-        common = call.promoted(0, 1)
-        left, right = call.decisive(0, "self", common), call.decisive(1, "other", common)
-        return call.result(call.scalar.compare(op, left, right))
+        pair = (call.decisive(n, dtype=call.promoted(0, 1)) for n in range(2))
+        return call.result(call.scalar.compare(op, *pair))
 
     return Rule(lower)
 
 
 def logical(op: Op) -> Rule:
     """Operands as truth values, result bool."""
-    return elementwise(lambda scalar, *args: scalar.compare(op, *args), op.arity)
+    return jumping(lambda scalar, *args: scalar.compare(op, *args), op.arity)
 
 
 def power(scalar: Scalar, base: Value, exponent: Value) -> Value:
@@ -197,7 +197,9 @@ def cast(call: Call, argument: int = 0, rounds: bool = True) -> Lowered:
         return call.result(call.context.index_value(position, call.dtype))
     value = call.scalar.cast(value, call.dtype)
     rounds = rounds and changes and not narrow and call.node.name not in call.context.outputs
-    return call.result(call.rounded(value, call.dtype) if rounds else value)
+    made = call.result(call.rounded(value, call.dtype) if rounds else value)
+    wider = tensor.dtype.is_float and not narrow and call.dtype in (DType.F32, DType.F64)
+    return replace(made, widened=tensor.widened or tensor.dtype) if wider else made
 
 
 def view_as_type(call: Call) -> Lowered:
@@ -229,22 +231,18 @@ def scaled_position(call: Call, value: Value) -> sympy.Expr | None:
     """A position times a power of two below one, computed in floating point and about to
     be cut off: an exact integer division, which can address memory (nearest upsampling
     is written so in models)."""
-    match value:
-        case Compute(op=Op.MUL, args=(Compute(op=Op.CAST, args=(IndexValue() as at,)), factor)):
-            pass
-        case _:
-            return None
-    known = is_held(at) and not at.indirect
-    if not (known and isinstance(factor, Constant) and 0 < factor.number <= 1):
+    of, factor = value.args if _is(value, Op.MUL) else (value, value)
+    at = of.args[0] if _is(of, Op.CAST) else of
+    if not isinstance(at, IndexValue) or not isinstance(factor, Constant):
         return None
-    inverse = 1 / factor.number
+    exact = 0 < factor.number <= 1 and math.frexp(factor.number)[0] == 0.5
+    if at is of or at.indirect or not (exact and is_held(at)):
+        return None
     low, high = call.context.simplifier(call.shape).bounds(at.index)
-    exact = inverse == int(inverse) and int(inverse) & (int(inverse) - 1) == 0
-    if not exact or low is None or high is None or not (low.is_Integer and high.is_Integer):
+    if low is None or high is None or not (low.is_Integer and high.is_Integer):
         return None
-    if low < 0 or high >= _EXACT_IN_F32:
-        return None
-    return FloorDiv(at.index, sympy.Integer(int(inverse)))
+    divided = FloorDiv(at.index, sympy.Integer(int(1 / factor.number)))
+    return divided if low >= 0 and high < _EXACT_IN_F32 else None
 
 
 def nextafter(call: Call) -> Lowered:
@@ -254,19 +252,13 @@ def nextafter(call: Call) -> Lowered:
     return call.result(call.scalar.op(Op.NEXTAFTER, call.operand(0), call.operand(1)))
 
 
-def sign(scalar: Scalar, value: Value) -> Value:
-    """-1, 0 or 1 in the number's type; of a bool it is the bool."""
-    return value if value.dtype is DType.BOOL else scalar.op(Op.SIGN, value)
-
-
 def predicate(op: Op) -> Rule:
     """A bool result; false for integers, which have neither NaN nor infinity, and for bools."""
 
     def lower(call: Call) -> Lowered:
         tensor = call.tensor(0)
         value = (call.decisive if op is Op.ISINF else call.operand)(0, "self", tensor.dtype)
-        signed = tensor.dtype.is_integer and op is Op.SIGNBIT
-        if not tensor.dtype.is_float and not signed:
+        if not (tensor.dtype.is_float or (tensor.dtype.is_integer and op is Op.SIGNBIT)):
             return call.result(call.scalar.constant(False, DType.BOOL))
         return call.result(call.scalar.compare(op, value))
 
@@ -275,26 +267,14 @@ def predicate(op: Op) -> Rule:
 
 def rounding(op: Op) -> Rule:
     """Rounds floats; integers are whole already."""
-
-    def lower(call: Call) -> Lowered:
-        value = call.decisive(0)
-        return call.result(call.scalar.op(op, value) if value.dtype.is_float else value)
-
-    return Rule(lower)
-
-
-def frac(call: Call) -> Lowered:
-    """What is left of the rounded operand, so that nothing is left of a large one."""
-    value = call.decisive(0)
-    return call.result(call.scalar.sub(value, call.scalar.op(Op.TRUNC, value)))
+    return jumping(lambda scalar, x: scalar.op(op, x) if x.dtype.is_float else x, 1)
 
 
 def round_decimals(call: Call) -> Lowered:
     """``round(self, decimals)``: half to even."""
-    scalar, value = call.scalar, call.operand(0)
+    scalar, value = call.scalar, call.decisive(0)
     scale = 10.0 ** int(call.number(1, "decimals", 0))
-    rounded = scalar.op(Op.ROUND, scalar.mul(value, scale))
-    return call.result(scalar.div(rounded, scale))
+    return call.result(scalar.div(scalar.op(Op.ROUND, scalar.mul(value, scale)), scale))
 
 
 def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
@@ -344,7 +324,8 @@ RULES: Rules = {
     **_table(_called("logical_and logical_or logical_xor logical_not"), "default", logical),
     **_table(_called("floor ceil round trunc"), "default", rounding),
     **_table(_called("isnan isinf signbit"), "default", predicate),
-    "aten.frac.default": Rule(frac),
+    # (What is left of the rounded operand: nothing of a large one.)
+    "aten.frac.default": jumping(lambda scalar, x: scalar.sub(x, scalar.op(Op.TRUNC, x)), 1),
     "aten.special_modified_bessel_i0.default": of(Op.BESSEL_I0),
     "aten.special_modified_bessel_i1.default": of(Op.BESSEL_I1),
     "aten.bitwise_not.default": of(Op.BIT_NOT),
@@ -354,7 +335,9 @@ RULES: Rules = {
     "aten.true_divide.Tensor": Rule(div),
     "aten.where.self": Rule(where),
     "aten.nextafter.default": Rule(nextafter, partial=True),
-    "aten.sign.default": elementwise(sign, 1),
+    "aten.sign.default": jumping(  # (Of a bool it is the bool.)
+        lambda scalar, x: x if x.dtype is DType.BOOL else scalar.op(Op.SIGN, x), 1
+    ),
     "aten.round.decimals": Rule(round_decimals),
     "aten.view.dtype": Rule(view_as_type, view=True, partial=True),
     "aten._to_copy.default": Rule(cast),

@@ -176,7 +176,12 @@ def smallest(operand: Operand) -> Value:
 
 def any_of(operand: Operand) -> Value:
     """Whether an element is true."""
-    return operand.cast(DType.BOOL).reduce(ReduceKind.ANY, DType.BOOL)
+    return _as_stored(operand).cast(DType.BOOL).reduce(ReduceKind.ANY, DType.BOOL)
+
+
+def _as_stored(operand: Operand) -> Operand:
+    """What is decided on, as eager mode has it."""
+    return operand.map(lambda value: operand.call.rounded(value, operand.call.tensor(0).dtype))
 
 
 def position_of(kind: ReduceKind) -> Callable[[Operand], Value]:
@@ -184,10 +189,8 @@ def position_of(kind: ReduceKind) -> Callable[[Operand], Value]:
     equal in 16 bits is a tie, as in eager mode; bools have no order and count as numbers."""
 
     def position(operand: Operand) -> Value:
-        call, dtype = operand.call, operand.call.tensor(0).dtype
-        ranked = operand.map(lambda value: call.rounded(value, dtype))
-        ranked = ranked.cast(DType.I32) if dtype is DType.BOOL else ranked
-        return ranked.reduce(kind, DType.I64)
+        bools = operand.value.dtype is DType.BOOL
+        return _as_stored(operand.cast(DType.I32) if bools else operand).reduce(kind, DType.I64)
 
     return position
 

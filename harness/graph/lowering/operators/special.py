@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from harness.dtypes import DType
-from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
+from harness.graph.lowering.rule import Call, Rule, Rules, elementwise, jumping
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Tensor
 from harness.ir.nodes import Value
@@ -238,6 +238,6 @@ RULES: Rules = {
     "aten.fmin.default": _ignoring_nan(Op.MINIMUM),
     "aten.lcm.default": elementwise(least_multiple, 2),
     "aten.ldexp.Tensor": Rule(ldexp),
-    "aten.angle.default": elementwise(angle, 1),
+    "aten.angle.default": jumping(angle, 1),
     "aten.frexp.Tensor": Rule(frexp),
 }
