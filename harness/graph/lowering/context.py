@@ -4,6 +4,8 @@ nodes and buffers beyond their strides."""
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +26,12 @@ Index = tuple[sympy.Expr, ...]
 
 _CHOICES: dict[Op, Callable[..., ir.Value]] = {Op.WHERE: Scalar.where, Op.LOGICAL_AND: Scalar.both}
 """Operations of which a condition that is decided leaves one operand."""
+
+_ORDERED: dict[Op, Callable[[float, float], bool]] = {
+    op: getattr(operator, op.value) for op in (Op.LT, Op.LE, Op.GT, Op.GE)
+}
+"""Comparisons that bounds may decide; nothing is known of ``_ANY`` number."""
+_ANY = -math.inf, math.inf
 
 
 @dataclass(slots=True)
@@ -132,10 +140,8 @@ class Context:
                     return self.masked(made[id(value.mask)], made[id(value.body)], value.other)
                 case ir.Reduce():
                     raise AssertionError("a reduction is read only after it has a buffer")
-                case ir.Compute(op=op):
-                    args = tuple(made[id(a)] for a in value.args)
-                    chosen = _CHOICES[op](self.scalar, *args) if op in _CHOICES else None
-                    return chosen or self.scalar.folded(op, args, value.dtype)
+                case ir.Compute():
+                    return self._computed(value, [made[id(a)] for a in value.args], simplifier)
                 case ir.Constant() | ir.Scan() | ir.Sort():
                     return None
 
@@ -148,28 +154,40 @@ class Context:
             return body if mask.number else other
         return self.builder.masked(mask, body, other)
 
+    def _computed(
+        self, value: ir.Compute, args: Sequence[ir.Value], known: Simplifier
+    ) -> ir.Value | None:
+        """``value`` of other ``args`` if these decide it."""
+        if value.op in _ORDERED:
+            return self.compare(value.op, args[0], args[1], known)
+        chosen = _CHOICES[value.op](self.scalar, *args) if value.op in _CHOICES else None
+        return chosen or self.scalar.folded(value.op, args, value.dtype)
+
+    def compare(self, op: Op, left: ir.Value, right: ir.Value, known: Simplifier) -> ir.Value:
+        """A comparison, or its outcome, if that is one for all integers within their bounds."""
+        if op in _ORDERED and left.dtype.is_integer:
+            (low, high), (least, most) = (value_bounds(v, known) or _ANY for v in (left, right))
+            if (found := _ORDERED[op](low, most)) == _ORDERED[op](high, least):
+                return self.scalar.constant(found, DType.BOOL)
+        return self.scalar.compare(op, left, right)
+
     def inside(
         self, expr: sympy.Expr, shape: Shape, low: sympy.Expr | None, high: sympy.Expr | None
     ) -> ir.Value:
-        """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor
-        of ``shape``; an absent bound always holds. Compared in 32 bits where that is
-        known to be enough."""
-        scalar = self.scalar
-        bounds = [*self.simplifier(shape).bounds(expr), *(b for b in (low, high) if b is not None)]
+        """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor of
+        ``shape``; an absent bound always holds, and one that always holds is not asked for.
+        Compared in 32 bits where that is known to be enough."""
+        scalar, known = self.scalar, self.simplifier(shape)
+        bounds = [*known.bounds(expr), *(b for b in (low, high) if b is not None)]
         narrow = all(b is not None and b.is_Integer and abs(b) < 2**31 for b in bounds)
         dtype = DType.I32 if narrow else DType.I64
         result: ir.Value = scalar.constant(True, DType.BOOL)
         for op, bound in ((Op.GE, low), (Op.LT, high)):
-            if bound is not None:
+            above = expr + 1 if op is Op.GE else bound
+            if bound is not None and not known.is_less(bound if op is Op.GE else expr, above):
                 here, there = self.index_value(expr, dtype), self.index_value(bound, dtype)
-                result = scalar.both(result, scalar.compare(op, here, there))
+                result = scalar.both(result, self.compare(op, here, there, known))
         return result
-
-    def within(self, expr: sympy.Expr, shape: Shape, size: sympy.Expr) -> ir.Value:
-        """``inside`` of a dimension of ``size``, with nothing to ask where it is known."""
-        simplifier = self.simplifier(shape)
-        low = None if simplifier.is_nonnegative(expr) else sympy.S.Zero
-        return self.inside(expr, shape, low, None if simplifier.is_less(expr, size) else size)
 
     def position(
         self, value: ir.Value, size: sympy.Expr, shape: Shape, *, from_end: bool = False

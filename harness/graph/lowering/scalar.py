@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,8 @@ class Scalar:
         dtype = args[0].dtype
         if dtype is DType.BOOL:
             op = _BOOLEAN_FORM.get(op, op)
+            if op is Op.LOGICAL_AND:
+                return self.both(*args)
         elif dtype.is_integer and op in _OF_POSITIONS:
             exprs = [_position(a) for a in args]
             if None not in exprs and is_plain(made := _FOLDED[op](*exprs)):
@@ -137,7 +139,7 @@ class Scalar:
         args, dtype = self.alike(operands), DType.BOOL
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
-    def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
+    def folded(self, op: Op, args: Sequence[Value], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""
         numbers = [a.dtype.nearest(a.number) for a in args if isinstance(a, Constant)]
         if len(numbers) < len(args) or op not in _FOLDED:

@@ -114,7 +114,8 @@ def comparison(op: Op) -> Rule:
     def lower(call: Call) -> Lowered:
         common = call.promoted(0, 1)
         left, right = call.decisive(0, "self", common), call.decisive(1, "other", common)
-        return call.result(call.scalar.compare(op, left, right))
+        known = call.context.simplifier(call.shape)
+        return call.result(call.context.compare(op, left, right, known))
 
     return Rule(lower)
 
