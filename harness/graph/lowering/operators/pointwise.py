@@ -86,7 +86,10 @@ def _is_kept(call: Call) -> bool:
 
 
 def reciprocal(scalar: Scalar, value: Value) -> Value:
-    """1 / ``value``; of 1 + exp(-x) the sigmoid of x."""
+    """1 / ``value``; of 1 + exp(-x) the sigmoid of x, and of a float32 root, which is rounded in a
+    branch behind which loads wait, one operation."""
+    if _is(value, Op.SQRT) and value.dtype is DType.F32:
+        return scalar.op(Op.RSQRT, *value.args)
     if isinstance(value, Compute) and value.op is Op.ADD and value.dtype is DType.F32:
         power, one = value.args
         if isinstance(one, Constant) and one.number == 1 and _is(power, Op.EXP):
