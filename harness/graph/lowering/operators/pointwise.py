@@ -79,8 +79,11 @@ def _is_kept(call: Call) -> bool:
     its square is a product then, and the sigmoid another exponential and another division (259 to
     215, 1030 to 753 us on an H200)."""
     squares, live = {*call.node.refs()}, call.context.live
-    of = {ref for node in live if node.name in squares for ref in node.refs()}
-    users = [n for n in live if n.name not in squares and not of.isdisjoint(n.refs())]
+    of = set[str]()
+    for node in reversed(live):  # what is squared, and what that is a conversion of
+        if node.name in squares or (node.name in of and node.packet == "_to_copy"):
+            of.update(node.refs())
+    users = (n for n in live if n.name not in squares | of and not of.isdisjoint(n.refs()))
     more = any(node.packet != "add" or 1 not in node.args for node in users)
     return more or not of.isdisjoint(call.context.outputs)
 
