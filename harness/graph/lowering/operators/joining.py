@@ -48,20 +48,16 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
     while (found := _alike(values)) is not None:
         after.append(found)
         values = [operands(value)[found[1]] for value in values]
-    result: Value | None = None
+    result: Value = scalar.constant(0, call.dtype)
     for number, value in reversed(list(zip(numbers, values, strict=True))):
         start, end = starts[number], starts[number + 1]
         mask = context.inside(out[dim], call.shape, start, end)
         value = context.masked(mask, value, scalar.like(0, value))
-        if result is None:
-            result = value
-        else:
-            result = scalar.where(context.inside(out[dim], call.shape, None, end), value, result)
+        result = scalar.where(context.inside(out[dim], call.shape, None, end), value, result)
     for whole, place in reversed(after):
-        assert result is not None
         args = [*whole.args[:place], result, *whole.args[place + 1 :]]
         result = context.builder.compute(whole.op, *args, dtype=whole.dtype)
-    return scalar.constant(0, call.dtype) if result is None else result
+    return result
 
 
 def at_once(
@@ -150,10 +146,7 @@ def constant_pad(call: Call) -> Lowered:
     out = canonical(call.shape)
     index = list(out)
     mask: Value = scalar.constant(True, DType.BOOL)
-    pairs = zip(reversed(range(tensor.rank)), pad[::2], pad[1::2], strict=False)
-    for dim, before, after in pairs:
-        if before.is_zero and after.is_zero:
-            continue
+    for dim, before in zip(reversed(range(tensor.rank)), pad[::2], strict=False):
         index[dim] = out[dim] - before
         inside = context.inside(index[dim], call.shape, sympy.S.Zero, tensor.shape[dim])
         mask = scalar.both(mask, inside)
