@@ -19,6 +19,7 @@ from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import structure_key
+from harness.graph.passes.copies import read_copies
 from harness.graph.passes.rewriting import Choose
 from harness.graph.passes.scatters import copy_scatters
 from harness.graph.passes.split import parts_of, split_reductions
@@ -36,8 +37,8 @@ T = TypeVar("T")
 
 
 def _split(graph: Graph, target: Target, choose: Choose) -> Graph:
-    """Scatters into few positions get copies; then reductions with few results are cut."""
-    return split_reductions(copy_scatters(graph, choose), target, choose)
+    """Scatters into few positions get copies; reductions may read some; few results are cut."""
+    return split_reductions(read_copies(copy_scatters(graph, choose)), target, choose)
 
 
 STAGES = ("partition", "split", "lower", "schedule", "plan", "render", "emit")

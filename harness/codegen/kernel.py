@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import sympy
@@ -35,19 +35,8 @@ from harness.dtypes import DType
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.facts import Hint
 from harness.heuristics.limits import STAGES, VECTOR, block_name
-from harness.ir.nodes import (
-    Compute,
-    Load,
-    Masked,
-    Reduce,
-    Store,
-    Value,
-    operands,
-    store_roots,
-    walk,
-)
+from harness.ir.nodes import Load, Masked, Reduce, Store, Value, operands, store_roots, walk
 from harness.ir.op_triton import triton_type
-from harness.ir.ops import Op
 from harness.ir.reach import grouped
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
@@ -65,9 +54,6 @@ _INDENT = "    "
 _BEYOND_CACHE = 256 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
-_SMALL = 2 << 20
-"""Bytes of a kernel whose loads all come before the first square root, at most: of 29 kernels 25
-take 0.1 to 2.0 us less on an H200, three up to 0.3 more; one of 2.8 MB takes 0.8 more."""
 _LOADED_AHEAD = (512, 4096, 1024)
 """The shortest and the longest row, rounded up, and the most rows whose later loads come first."""
 _PARTS = (  # a row's first block, those that need no mask, the last
@@ -208,15 +194,6 @@ class _Kernel:
         return self.exchange if self.plan.persistent else None
 
     @property
-    def _stalls(self) -> bool:
-        """Whether loads would wait for one another: behind a square root, which has a branch, in
-        one of few programs, where nothing hides it."""
-        plain = self.plan.category in (Category.POINTWISE, Category.PERSISTENT)
-        small = self.plan.bytes_moved <= _SMALL and not (self.plan.runs or self.plan.facts.pieces)
-        every = walk(store_roots(self.plan.stores)) if plain and small else ()
-        return any(isinstance(v, Compute) and v.op is Op.SQRT for v in every)
-
-    @property
     def _looped(self) -> bool:
         alone = not self.plan.persistent and not isinstance(self.plan.workspace, Workspace)
         return alone and any(t.is_reduction for t in self.plan.tiles)
@@ -247,11 +224,6 @@ class _Kernel:
         same for all rows where these begin anywhere (a layer norm of 32768 x 257 on an H200: 14.1
         us, not 18.0) or tiles have two directions; all of it where there are few rows, of several
         warps each: nothing else hides it."""
-        if self._stalls:
-            for value, masks in _masked_loads(store_roots(self.plan.stores)):
-                for number, mask in enumerate(masks):
-                    body.value(mask, masks[:number])
-                body.value(value, masks)
         if self.plan.category is not Category.PERSISTENT:
             return
         least, most, rows = _LOADED_AHEAD
@@ -448,24 +420,6 @@ def _loads(roots: Sequence[Value]) -> list[Load]:
     """What ``roots`` load whatever a mask says."""
     masked = {id(v) for v in walk(roots) if isinstance(v, Masked)}
     return [v for v in walk(roots, masked) if isinstance(v, Load) and not contains_reduce(v)]
-
-
-def _masked_loads(roots: Sequence[Value]) -> Iterator[tuple[Value, tuple[Value, ...]]]:
-    """What ``roots`` load at known places, and the masks under which they do, outermost first."""
-    stack: list[tuple[Value, tuple[Value, ...]]] = [(root, ()) for root in reversed(roots)]
-    seen: set[tuple[Value, tuple[Value, ...]]] = set()
-    while stack:
-        value, masks = found = stack.pop()
-        body, mask = (value.body, [value.mask]) if isinstance(value, Masked) else (value, [])
-        if found in seen or any(map(contains_reduce, mask)):
-            continue
-        seen.add(found)
-        if isinstance(body, Load):
-            yield from [] if body.indirect else [found]
-        elif mask:
-            stack += [(body, (*masks, *mask)), (mask[0], masks)]
-        else:
-            stack += [(v, masks) for v in reversed(operands(value))]
 
 
 def _spans(body: Body, store: Store) -> bool:

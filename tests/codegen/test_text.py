@@ -430,27 +430,3 @@ def test_only_what_a_large_kernel_writes_makes_way_for_what_it_reads_again() -> 
         dumps(graphs.SOFTMAX).replace("48", "96000").replace("return (narrow,)", "return (total,)")
     )
     assert ".cs" not in only(loads(again, "once"), looped=True).text
-
-
-@pytest.mark.parametrize(("rows", "ahead"), [(64, True), (1 << 14, False)])
-def test_a_small_kernel_loads_all_before_a_square_root(rows: int, ahead: bool) -> None:
-    """A root has a branch, which no load passes; a piece of a concatenation has a mask as well."""
-    own, both = f'"f32[{rows}, 96]"', f'"f32[{2 * rows}, 96]"'
-    graph = f"""# harness graph 1
-def rooted(
-    x: {own},
-    y: {own},
-    variance: "f32[96]",
-    weight: "f32[96]",
-    bias: "f32[96]",
-):
-    root: "f32[96]" = aten.sqrt.default(variance)
-    scaled: {own} = aten.div.Tensor(x, root)
-    weighed: {own} = aten.mul.Tensor(scaled, weight)
-    moved: {own} = aten.add.Tensor(weighed, bias)
-    together: {both} = aten.cat.default([moved, y])
-    return (together,)
-"""
-    text = only(loads(graph)).text
-    assert text.count("tl.sqrt_rn") == 1
-    assert (text.rindex("tl.load") < text.index("tl.sqrt_rn")) is ahead

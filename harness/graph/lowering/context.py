@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import sympy
 
@@ -13,6 +14,7 @@ from harness.dtypes import DType
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Shape, Tensor, is_one, ranges_of
 from harness.graph.model import CHECKED, Node
+from harness.ir import index_bounds as ib
 from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol, indirect_symbol
 from harness.ir.ops import Op
@@ -20,10 +22,10 @@ from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
 
 Index = tuple[sympy.Expr, ...]
+End: TypeAlias = "sympy.Expr | None"
 
-
-_CHOICES: dict[Op, Callable[..., ir.Value]] = {Op.WHERE: Scalar.where, Op.LOGICAL_AND: Scalar.both}
-"""Operations of which a condition that is decided leaves one operand."""
+_ORDERED = {Op.LT: (False, False), Op.GT: (True, False), Op.GE: (False, True), Op.LE: (True, True)}
+"""Whether a comparison is that of its operands the other way round for less, and the opposite."""
 
 
 @dataclass(slots=True)
@@ -132,10 +134,9 @@ class Context:
                     return self.masked(made[id(value.mask)], made[id(value.body)], value.other)
                 case ir.Reduce():
                     raise AssertionError("a reduction is read only after it has a buffer")
-                case ir.Compute(op=op):
-                    args = tuple(made[id(a)] for a in value.args)
-                    chosen = _CHOICES[op](self.scalar, *args) if op in _CHOICES else None
-                    return chosen or self.scalar.folded(op, args, value.dtype)
+                case ir.Compute():
+                    args = [made[id(a)] for a in value.args]
+                    return self.folded(value.op, args, value.dtype, simplifier)
                 case ir.Constant() | ir.Scan() | ir.Sort():
                     return None
 
@@ -148,28 +149,39 @@ class Context:
             return body if mask.number else other
         return self.builder.masked(mask, body, other)
 
+    def folded(
+        self, op: Op, args: Sequence[ir.Value], dtype: DType, known: Simplifier
+    ) -> ir.Value | None:
+        """An operation's result if constants or, in a comparison, bounds of integers decide it."""
+        if op in _ORDERED and args[0].dtype.is_integer:
+            turned, opposite = _ORDERED[op]
+            (low, high), (least, most) = (_ends(v, known) for v in (args[::-1] if turned else args))
+            less = ib.less(high, least)
+            if less or (low is not None and ib.less(most, low + 1)):
+                return self.scalar.constant(less is not opposite, DType.BOOL)
+        return self.scalar.folded(op, args, dtype)
+
+    def compare(self, op: Op, left: ir.Value, right: ir.Value, known: Simplifier) -> ir.Value:
+        """A comparison, or its outcome."""
+        decided = self.folded(op, (left, right), DType.BOOL, known)
+        return decided or self.builder.compute(op, left, right, dtype=DType.BOOL)
+
     def inside(
-        self, expr: sympy.Expr, shape: Shape, low: sympy.Expr | None, high: sympy.Expr | None
+        self, expr: sympy.Expr, shape: Shape, low: End, high: End, rsizes: Shape = ()
     ) -> ir.Value:
-        """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor
-        of ``shape``; an absent bound always holds. Compared in 32 bits where that is
-        known to be enough."""
-        scalar = self.scalar
-        bounds = [*self.simplifier(shape).bounds(expr), *(b for b in (low, high) if b is not None)]
+        """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor of
+        ``shape`` (and of a reduction over ``rsizes``); an absent bound always holds. Compared in 32
+        bits where that is known to be enough."""
+        scalar, known = self.scalar, self.simplifier(shape, rsizes)
+        bounds = [*known.bounds(expr), *(b for b in (low, high) if b is not None)]
         narrow = all(b is not None and b.is_Integer and abs(b) < 2**31 for b in bounds)
         dtype = DType.I32 if narrow else DType.I64
         result: ir.Value = scalar.constant(True, DType.BOOL)
         for op, bound in ((Op.GE, low), (Op.LT, high)):
             if bound is not None:
                 here, there = self.index_value(expr, dtype), self.index_value(bound, dtype)
-                result = scalar.both(result, scalar.compare(op, here, there))
+                result = scalar.both(result, self.compare(op, here, there, known))
         return result
-
-    def within(self, expr: sympy.Expr, shape: Shape, size: sympy.Expr) -> ir.Value:
-        """``inside`` of a dimension of ``size``, with nothing to ask where it is known."""
-        simplifier = self.simplifier(shape)
-        low = None if simplifier.is_nonnegative(expr) else sympy.S.Zero
-        return self.inside(expr, shape, low, None if simplifier.is_less(expr, size) else size)
 
     def position(
         self, value: ir.Value, size: sympy.Expr, shape: Shape, *, from_end: bool = False
@@ -177,20 +189,20 @@ class Context:
         """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
         nothing is out of range, and negative ones count ``from_end`` or are."""
         scalar, index = self.scalar, self.scalar.cast(value, DType.I64)
-        low, high = self._ends(index, shape)
-        if from_end and (low is None or not low.is_nonnegative):
-            negative = scalar.compare(Op.LT, index, 0)
-            index = scalar.where(negative, scalar.add(index, self.index_value(size)), index)
-            low, high = self._ends(index, shape)
-        sure = low is not None and low.is_nonnegative
-        if CHECKED not in self.facts or (sure and high is not None and (size - high).is_positive):
+        zero, count, known = scalar.like(0, index), self.index_value(size), self.simplifier(shape)
+        if from_end:
+            negative = self.compare(Op.LT, index, zero, known)
+            index = scalar.where(negative, scalar.add(index, count), index)
+        ends = ((Op.GE, zero), (Op.LT, count))
+        sure = scalar.both(*(self.compare(op, index, end, known) for op, end in ends))
+        if CHECKED not in self.facts or (isinstance(sure, ir.Constant) and sure.number):
             return index
-        return self.builder.compute(Op.IN_RANGE, index, self.index_value(size), dtype=DType.I64)
+        return self.builder.compute(Op.IN_RANGE, index, count, dtype=DType.I64)
 
-    def _ends(self, value: ir.Value, shape: Shape) -> tuple[sympy.Expr | None, sympy.Expr | None]:
-        """Bounds of an integer, over sizes too if it is a position."""
-        simplifier = self.simplifier(shape)
-        if isinstance(value, ir.IndexValue):
-            return simplifier.bounds(value.index)
-        found = value_bounds(value, simplifier)
-        return (None, None) if found is None else (sympy.Integer(found[0]), sympy.Integer(found[1]))
+
+def _ends(value: ir.Value, known: Simplifier) -> tuple[ib.Bound, ib.Bound]:
+    """Bounds of an integer, over sizes too if it is a position."""
+    if isinstance(value, ir.IndexValue) and value.dtype is DType.I64:
+        return known.bounds(value.index)
+    low, high = value_bounds(value, known) or (0, 0)  # of integers they are known
+    return int(low), int(high)

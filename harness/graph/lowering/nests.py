@@ -8,7 +8,6 @@ from itertools import starmap
 
 import sympy
 
-from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.tensor import (
@@ -25,8 +24,7 @@ from harness.graph.model import TensorType
 from harness.graph.sizes import contiguous_strides, overlap
 from harness.ir.affine import size_hint
 from harness.ir.index import axis_symbol, flat_index
-from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written, points
-from harness.ir.ops import Op
+from harness.ir.nodes import Axis, Nest, Store, buffers_read, buffers_written, points
 from harness.ir.program import Buffer, Role
 
 
@@ -119,20 +117,12 @@ class NestMaker:
         for buffer, part in parts:
             place = list(canonical(buffer.shape))
             place[dim] = part.size - 1 - along if part.backward else along - part.start
-            mask = None
-            if not part.whole:
-                mask = self._between(along, part.start, part.start + part.shape[dim], part.size)
+            ends = sympy.Integer(part.start), part.start + part.shape[dim]
+            inside = self.context.inside(along, (), *ends, rsizes=(part.size,))
+            mask = None if part.whole else inside
             index = flat_index(buffer.stride, tuple(place))
             stores.append(Store(buffer.name, index, part.value, mask=mask))
         self._add(axes, (Axis(along, scanned.size),), stores, origins)
-
-    def _between(self, along: sympy.Symbol, start: int, end: sympy.Expr, size: sympy.Expr) -> Value:
-        """Whether ``start <= along < end``, in a row of ``size``."""
-        scalar = self.context.scalar
-        kind = DType.I32 if size.is_Integer and size < 2**31 else DType.I64
-        here = scalar.index(along, kind)
-        below = scalar.compare(Op.LT, here, scalar.index(end, kind))
-        return below if start == 0 else scalar.both(scalar.compare(Op.GE, here, start), below)
 
     def place(self, buffer: Buffer, result: Scattered) -> sympy.Expr:
         """The offset in ``buffer`` of a scattered point."""

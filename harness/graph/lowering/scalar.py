@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,6 @@ _FOLDED: dict[Op, Callable[..., Any]] = {
     **{op: getattr(operator, op.value) for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS)},
     **{op: getattr(operator, op.value) for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)},
     Op.LOGICAL_NOT: lambda a: not a,
-    Op.LOGICAL_AND: lambda a, b: bool(a) and bool(b),
     Op.LOGICAL_OR: lambda a, b: bool(a) or bool(b),
 }
 
@@ -137,8 +136,17 @@ class Scalar:
         args, dtype = self.alike(operands), DType.BOOL
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
-    def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
-        """The result of an operation on constants, if it is one of the simple ones."""
+    def folded(self, op: Op, args: Sequence[Value], dtype: DType) -> Value | None:
+        """The result of an operation if constants decide it: all operands of a simple one, the
+        condition of a choice (or two equal sides), one operand of a logical and."""
+        if op is Op.WHERE:
+            mask, yes, no = args
+            if isinstance(mask, Constant):
+                return yes if mask.number else no
+            return yes if yes is no else None
+        for one, other in zip(args, args[::-1], strict=True) if op is Op.LOGICAL_AND else ():
+            if isinstance(one, Constant):
+                return other if one.number else one
         numbers = [a.dtype.nearest(a.number) for a in args if isinstance(a, Constant)]
         if len(numbers) < len(args) or op not in _FOLDED:
             return None
@@ -146,18 +154,12 @@ class Scalar:
 
     def where(self, mask: Value, yes: Operand, no: Operand) -> Value:
         """``yes`` where ``mask`` holds, else ``no`` (of the same type)."""
-        yes, no = self.alike((yes, no))
-        if yes is no:
-            return yes
-        if isinstance(mask, Constant):
-            return yes if mask.number else no
-        return self.builder.compute(Op.WHERE, mask, yes, no, dtype=yes.dtype)
+        args = (mask, *self.alike((yes, no)))
+        known = self.folded(Op.WHERE, args, args[1].dtype)
+        return known or self.builder.compute(Op.WHERE, *args, dtype=args[1].dtype)
 
     def both(self, left: Value, right: Value) -> Value:
-        """Logical and; what always holds disappears."""
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, Constant):
-                return other if one.number else one
+        """Logical and."""
         return self.compare(Op.LOGICAL_AND, left, right)
 
     def add(self, left: Operand, right: Operand) -> Value:

@@ -148,3 +148,23 @@ def test_powers_are_products_of_up_to_nine_factors(power: int, product: bool) ->
     program = check(b.graph(b.call("aten.pow.Tensor_Scalar", b.input("x", (4, 8)), power)))
     found = [v for n in program.nests for v in walk(store_roots(n.stores))]
     assert any(isinstance(v, Compute) and v.op is Op.POW for v in found) != product
+
+
+def test_what_bounds_decide_is_not_compared() -> None:
+    """A mask that is true everywhere, an empty piece, a slice of one piece, and padding cut off."""
+    b = GraphBuilder()
+    x, y = b.input("x", (4, 6)), b.input("y", (4, 6))
+    rows = b.call("aten.unsqueeze.default", b.call("aten.arange.start_step", 0, 6), 0)
+    above = b.call("aten.gt.Tensor", rows, b.call("aten.sub.Tensor", rows, 7))
+    every = b.call("aten.bitwise_and.Tensor", b.call("aten.ge.Scalar", rows, 0), above)
+    seen = b.call("aten.where.self", every, x, y)
+    nothing = b.call("aten.slice.Tensor", y, 1, 0, 0)
+    joined = b.call("aten.cat.default", (nothing, seen, y, nothing), 1)
+    second = b.call("aten.slice.Tensor", joined, 1, 7, 11)
+    padded = b.call("aten.constant_pad_nd.default", second, (1, 1, 0, 0), 2.0)
+    out = b.call("aten.slice.Tensor", padded, 1, 1, 5)
+    program = check(b.graph(b.call("aten.exp.default", seen), out))
+    for nest in program.nests:
+        loads = [v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)]
+        made = {v.op for v in walk(store_roots(nest.stores)) if isinstance(v, Compute)}
+        assert loads == (["x"] if Op.EXP in made else ["y"]) and made <= {Op.EXP}

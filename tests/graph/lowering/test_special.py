@@ -143,3 +143,16 @@ def test_one_less_the_square_of_a_tanh_takes_one_exponential(
     (kernel,) = compiler.compiled[-1].kernels
     ops = {v.op for v in values(kernel.source.plan.stores) if isinstance(v, Compute)}
     assert ops & {Op.TANH, Op.SIGMOID} == {Op.TANH if kept else Op.SIGMOID}
+
+
+def test_a_tanh_is_also_kept_whose_conversion_is_squared(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        curve = torch.tanh(x / 4)
+        return curve * 4, grad * (1 - curve.float() * curve.float())
+
+    x, grad = (torch.randn(300) * 5).bfloat16(), torch.randn(300)
+    found = torch.compile(function, backend=compiler)(x, grad)[1]
+    torch.testing.assert_close(found, capped(x.float(), grad)[1], rtol=2e-6, atol=2e-6)
+    (kernel,) = compiler.compiled[-1].kernels
+    ops = {v.op for v in values(kernel.source.plan.stores) if isinstance(v, Compute)}
+    assert ops & {Op.TANH, Op.SIGMOID} == {Op.TANH}

@@ -48,21 +48,16 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
     while (found := _alike(values)) is not None:
         after.append(found)
         values = [operands(value)[found[1]] for value in values]
-    result: Value | None = None
+    result: Value = scalar.constant(0, call.dtype)
     for number, value in reversed(list(zip(numbers, values, strict=True))):
         start, end = starts[number], starts[number + 1]
-        first, last = number == 0, result is None
-        mask = context.inside(out[dim], call.shape, None if first else start, None if last else end)
+        mask = context.inside(out[dim], call.shape, start, end)
         value = context.masked(mask, value, scalar.like(0, value))
-        if result is None:
-            result = value
-        else:
-            result = scalar.where(context.inside(out[dim], call.shape, None, end), value, result)
+        result = scalar.where(context.inside(out[dim], call.shape, None, end), value, result)
     for whole, place in reversed(after):
-        assert result is not None
         args = [*whole.args[:place], result, *whole.args[place + 1 :]]
         result = context.builder.compute(whole.op, *args, dtype=whole.dtype)
-    return scalar.constant(0, call.dtype) if result is None else result
+    return result
 
 
 def at_once(
@@ -151,15 +146,10 @@ def constant_pad(call: Call) -> Lowered:
     out = canonical(call.shape)
     index = list(out)
     mask: Value = scalar.constant(True, DType.BOOL)
-    pairs = zip(reversed(range(tensor.rank)), pad[::2], pad[1::2], strict=False)
-    for dim, before, after in pairs:
-        if before.is_zero and after.is_zero:
-            continue
-        size = tensor.shape[dim]
+    for dim, before in zip(reversed(range(tensor.rank)), pad[::2], strict=False):
         index[dim] = out[dim] - before
-        low = None if before.is_nonpositive else sympy.S.Zero
-        high = None if after.is_nonpositive else size
-        mask = scalar.both(mask, context.inside(index[dim], call.shape, low, high))
+        inside = context.inside(index[dim], call.shape, sympy.S.Zero, tensor.shape[dim])
+        mask = scalar.both(mask, inside)
     value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
     return call.result(context.masked(mask, value, call.filler(call.number(2, "value", 0))))
 
@@ -180,12 +170,7 @@ def slice_scatter(call: Call) -> Lowered:
     index[dim] = FloorDiv(offset, step)
     inner = scalar.cast(call.read(source, tuple(index), call.shape), call.dtype)
     ends_at = start + (count - 1) * step + 1
-    mask = context.inside(
-        out[dim],
-        call.shape,
-        None if start.is_zero else start,
-        None if ends_at == call.shape[dim] else ends_at,
-    )
+    mask = context.inside(out[dim], call.shape, start, ends_at)
     if not is_one(step):
         on_step = scalar.compare(Op.EQ, context.index_value(Mod(offset, step)), 0)
         mask = scalar.both(mask, on_step)

@@ -81,14 +81,20 @@ def _is_kept(call: Call) -> bool:
     its square is a product then, and the sigmoid another exponential and another division (259 to
     215, 1030 to 753 us on an H200)."""
     squares, live = {*call.node.refs()}, call.context.live
-    of = {ref for node in live if node.name in squares for ref in node.refs()}
-    users = [n for n in live if n.name not in squares and not of.isdisjoint(n.refs())]
+    of = set[str]()
+    for node in reversed(live):  # what is squared, and what that is a conversion of
+        if node.name in squares or (node.name in of and node.packet == "_to_copy"):
+            of.update(node.refs())
+    users = (n for n in live if n.name not in squares | of and not of.isdisjoint(n.refs()))
     more = any(node.packet != "add" or 1 not in node.args for node in users)
     return more or not of.isdisjoint(call.context.outputs)
 
 
 def reciprocal(scalar: Scalar, value: Value) -> Value:
-    """1 / ``value``; of 1 + exp(-x) the sigmoid of x."""
+    """1 / ``value``; of 1 + exp(-x) the sigmoid of x, and of a float32 root, which is rounded in a
+    branch behind which loads wait, one operation."""
+    if _is(value, Op.SQRT) and value.dtype is DType.F32:
+        return scalar.op(Op.RSQRT, *value.args)
     if isinstance(value, Compute) and value.op is Op.ADD and value.dtype is DType.F32:
         power, one = value.args
         if isinstance(one, Constant) and one.number == 1 and _is(power, Op.EXP):
@@ -114,7 +120,8 @@ def comparison(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         pair = (call.decisive(n, dtype=call.promoted(0, 1)) for n in range(2))
-        return call.result(call.scalar.compare(op, *pair))
+        known = call.context.simplifier(call.shape)
+        return call.result(call.context.compare(op, *pair, known))
 
     return Rule(lower)
 

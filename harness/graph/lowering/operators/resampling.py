@@ -53,10 +53,9 @@ class Window:
                 size = self.tensor.shape[dim]
                 place = out[dim] * self.stride[axis] - self.padding[axis]
                 index[dim] = place = simplifier.simplify(place + offset * self.dilation[axis])
-                mask = call.scalar.both(mask, context.within(place, shape, size))
+                mask = call.scalar.both(mask, context.inside(place, shape, sympy.S.Zero, size))
                 end = size + self.padding[axis]
-                if not simplifier.is_less(place, end):
-                    padded = call.scalar.both(padded, context.inside(place, shape, None, end))
+                padded = call.scalar.both(padded, context.inside(place, shape, None, end))
             yield mask, padded, tuple(index)
 
     def read(self, index: tuple[sympy.Expr, ...], mask: Value, other: float) -> Value:
@@ -169,8 +168,8 @@ def average_pool_backward(call: Call) -> Lowered:
             place = index[dim] + padding[axis]
             window = simplifier.simplify(FloorDiv(place, sympy.Integer(stride[axis])) - steps)
             offset = simplifier.simplify(place - window * stride[axis])
-            mask = scalar.both(mask, context.within(window, shape, grad.shape[dim]))
-            mask = scalar.both(mask, context.within(offset, shape, sympy.Integer(kernel[axis])))
+            for here, end in ((window, grad.shape[dim]), (offset, sympy.Integer(kernel[axis]))):
+                mask = scalar.both(mask, context.inside(here, shape, sympy.S.Zero, end))
             index[dim] = window
         value = call.read(grad, tuple(index), shape)
         value = context.masked(mask, scalar.cast(value, call.dtype), scalar.like(0, total))
