@@ -119,9 +119,9 @@ def comparison(op: Op) -> Rule:
     """Operands in their common type, result bool."""
 
     def lower(call: Call) -> Lowered:
-        pair = (call.decisive(n, dtype=call.promoted(0, 1)) for n in range(2))
+        left, right = (call.decisive(n, dtype=call.promoted(0, 1)) for n in range(2))
         known = call.context.simplifier(call.shape)
-        return call.result(call.context.compare(op, *pair, known))
+        return call.result(call.context.compare(op, left, right, known))
 
     return Rule(lower)
 
