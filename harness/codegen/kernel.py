@@ -132,9 +132,11 @@ def variants(plan: KernelPlan) -> list[str]:
 
 def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:
     """The functions of ``plan``'s kernel that are its own, and its lines."""
-    shared = plan.workspace
-    programs = "CHUNKS" if plan.facts.chunked else "RSPLIT"
-    exchange = Exchange(plan, shared.each, programs) if isinstance(shared, SharedRows) else None
+    own, programs, number = plan.workspace, "RSPLIT", "tl.program_id(0) % RSPLIT"
+    if plan.facts.chunked:
+        programs, number = "CHUNKS", f"{program} % CHUNKS" if program else "tl.program_id(1)"
+        program = program and f"({program} // CHUNKS)"
+    exchange = Exchange(plan, own.each, programs, number) if isinstance(own, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
@@ -233,7 +235,7 @@ class _Kernel:
                 continue
             lines += reduction_base(self.frame, tile)
             if self.exchange is not None:
-                lines += self.exchange.part("tl.program_id(1)")
+                lines += self.exchange.part()
             if isinstance(self.plan.workspace, Workspace):
                 lines += opening_lines(self.plan.workspace)
                 lines += reduction_lines(self.frame, tile, used)

@@ -218,7 +218,10 @@ ROWS = """def rows(
     total: "f32[s0]" = aten.sum.dim_IntList(wide, [1])
     amax: "f32[s0]" = aten.amax.default(wide, [1])
     argmin: "i64[s0]" = aten.argmin.default(wide, 1)
-    return (total, amax, argmin)
+    both: ("f32[s0]", "f32[s0]") = aten.var_mean.correction(wide, [1], correction=1)
+    var: "f32[s0]" = getitem(both, 0)
+    mean: "f32[s0]" = getitem(both, 1)
+    return (total, amax, argmin, var, mean)
 """
 
 
@@ -237,6 +240,25 @@ def test_few_long_rows_of_unknown_number_are_shared(
         jobs.append(CheckJob(module.text, sizes=(("s0", rows),)))
     args = loaded.only_sizes({"s0": 300})
     assert loaded.grid(loaded.at(args, H100).configs[0], args) == (300, 1, 1)
+    for position, answer in interpreter.each(jobs):
+        passed = isinstance(answer, CheckResult) and answer.passed
+        assert passed, (jobs[position].sizes, answer)
+
+
+def test_few_long_rows_of_unknown_length_are_shared(interpreter: InterpreterPool) -> None:
+    """Which begin anywhere, and where rows are too short or too many have a program each."""
+    (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', 's1')}", "test graph"))
+    loaded, rng, jobs = runtime.load(module.text), random.Random(7), list[CheckJob]()
+    for rows, length in ((1, 8193), (3, 12_289), (2, 24_576), (4, rng.randrange(8193, 15_000))):
+        known = {"s0": rows, "s1": length}
+        args = loaded.only_sizes(known)
+        assert loaded.grid(loaded.at(args, H100).configs[0], args)[1] > 1
+        jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
+    for rows, length in ((3, 8192), (300, 1000), (66, 100_000)):
+        args = loaded.only_sizes({"s0": rows, "s1": length})
+        assert loaded.grid(loaded.at(args, H100).configs[0], args)[1] == 1
+    for known in ({"s0": 0, "s1": 9001}, {"s0": 3, "s1": 1}, {"s0": 2, "s1": 8192}):
+        jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
     for position, answer in interpreter.each(jobs):
         passed = isinstance(answer, CheckResult) and answer.passed
         assert passed, (jobs[position].sizes, answer)
