@@ -121,11 +121,8 @@ def constants(plan: KernelPlan) -> list[str]:
 def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
-    chunks = ["CHUNKS"] * bool(plan.facts.chunked)
-    outer = plan.facts.hint is Hint.OUTER
-    one = plan.facts.chunked == 1 and (outer or plan.facts.run > 0)
-    place = plan.facts.chunked == 2 and outer and plan.facts.wide
-    chunks += ["UNROLL"] * (one or place or plan.facts.varies)
+    turns = plan.facts.hint is Hint.OUTER or plan.facts.run > 0
+    chunks = ["CHUNKS", *["UNROLL"] * turns] if plan.facts.chunked else []
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
     return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
 

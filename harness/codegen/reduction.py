@@ -18,7 +18,7 @@ from harness.codegen.exchange import Exchange, Part
 from harness.codegen.values import HIGHEST, KEYS, LOWEST, Scope, Var, materialised, neutral, remark
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name
-from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
+from harness.ir.nodes import Compute, Constant, Load, Reduce, ReduceKind, store_roots, walk
 from harness.ir.op_triton import triton_type
 from harness.ir.ops import Op
 from harness.tiling.aligned import divides
@@ -91,7 +91,11 @@ class Reducer:
     def add(self, group: Sequence[Reduce]) -> None:
         """Components of one reduction: update lines go to the loop, or, without one, the
         result is computed at once."""
-        first, looped = group[0], self.body.loop is not None
+        first, looped, plan = group[0], self.body.loop is not None, self.body.frame.plan
+        load, columns = first.args[0], plan.facts.chunked and not plan.facts.alone
+        summed = looped and first.kind is ReduceKind.SUM and isinstance(load, Load)
+        if columns and summed and self.body.known(load) is None:  # 0 outside: nothing is selected
+            self.body.others[id(load)] = Constant(load.dtype, 0)
         args = [self.body.value(a) for a in first.args]
         match first.kind:
             case ReduceKind.WELFORD:
@@ -176,7 +180,9 @@ class Reducer:
         nan = ", propagate_nan=tl.PropagateNan.ALL" * (dtype.is_float and reduce.kind in _EXTREMES)
         sign = _SIGNS.get(reduce.kind)
         combined = f"{acc} {sign} {value}" if sign else f"{function}({acc}, {value}{nan})"
-        self._loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")
+        if reduce.kind is not ReduceKind.SUM or id(reduce.args[0]) not in self.body.others:
+            combined = self._guarded(combined, acc)
+        self._loop.lines.append(f"{acc} = {combined}")
         self._finals.append(lambda: self._simple_finish(reduce, dtype, acc))
 
     def _simple_finish(self, reduce: Reduce, dtype: DType, acc: str) -> None:
