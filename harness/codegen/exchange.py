@@ -40,8 +40,7 @@ class Part:
 @dataclass(slots=True)
 class Exchange:
     """The exchanges of ``plan``'s kernel, after each of its loops: ``words`` of the workspace are
-    each program's, which is one, ``number``, of ``programs``; ``CHUNKS`` do not wait: the last has
-    all."""
+    each program's, ``number`` of ``programs``. ``CHUNKS`` do not wait: the last has all."""
 
     plan: KernelPlan
     words: int
@@ -54,12 +53,13 @@ class Exchange:
         turns taken together are counted without a sign."""
         end, stop = ("r0_numel", "stop") if self.plan.aligned is None else ("r0_stop", "until")
         all_, begin = f"R0_BLOCK * {self.programs}", f"{self.number} * r0_part"
-        first = f"tl.minimum({begin}, {end})" if self.programs == "CHUNKS" else begin
+        bound = self.programs == "CHUNKS" and not self.plan.aligned  # vectors begin at multiples
+        first = f"tl.minimum({begin}, {end})" if bound else begin
         until = f"tl.minimum(r0_first + r0_part, {end})"
         if self.plan.facts.alone:  # a loop of known length is unrolled (5.1 us, not 14.9)
             first, until = (f"{a} if CHUNKS == 1 else {b}" for a, b in ((0, first), (end, until)))
-        part = f"r0_part = ({end} + {all_} - 1) // ({all_}) * R0_BLOCK"
-        return [part, f"r0_first = {first}", f"r0_{stop} = {until}"]
+        part = f"({end} + {all_} - 1) // ({all_}) * R0_BLOCK"
+        return [f"r0_part = {part}", f"r0_first = {first}", f"r0_{stop} = {until}"]
 
     def tell(
         self, parts: Sequence[Part], early: tuple[int, str], ahead: Scope, outer: Scope

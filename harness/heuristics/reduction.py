@@ -97,7 +97,8 @@ def _of_any_size(facts: Facts, shared: bool) -> list[tuple[int, int, int]]:
         if facts.run in (1, 2, 4):
             first = (16, 32, 4) if facts.run == 1 else (16, 16, 2)
     elif facts.hint is Hint.OUTER:
-        first, *blocks = [(32, 32, 4), (32, 16, 4), (16, 64, 4), (64, 32, 8), (32, 64, 4)]
+        warps = 4 if vectors or facts.chunked > 1 else 8
+        first, *blocks = [(32, 32, warps), (32, 16, 4), (16, 64, 4), (64, 32, 8), (32, 64, 4)]
         if facts.chunked == 2 and vectors and facts.parallel <= 256:
             first = (16, 32, 4)
         elif facts.wide:
@@ -213,8 +214,8 @@ def with_registers(config: Config, facts: Facts, target: Target) -> Config:
     H200); of columns, what 16 loads under way take. Not told so, the assembler takes 40 and waits
     for one after the other (800 x 5001, their number unknown: 18.5 us)."""
     columns = facts.hint is Hint.OUTER and facts.chunked == 1 and not facts.wide
-    large = config.num_warps >= _MOST_WARPS and config.block("R0_BLOCK") == _LONG_BLOCKS[1]
-    if not columns and not (facts.aligned and large):
+    large = facts.aligned and config.num_warps >= _MOST_WARPS
+    if not columns and not (large and config.block("R0_BLOCK") == _LONG_BLOCKS[1]):
         return config
     warps = _MOST_WARPS if columns else 2 * _MOST_WARPS
     registers = target.registers_per_multiprocessor // (warps * target.warp_size)

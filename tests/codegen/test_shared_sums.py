@@ -256,6 +256,7 @@ def test_few_long_rows_of_unknown_length_are_shared(interpreter: InterpreterPool
     """Which begin anywhere, and where rows are too short or too many have a program each."""
     (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', 's1')}", "test graph"))
     loaded, rng, jobs = runtime.load(module.text), random.Random(7), list[CheckJob]()
+    assert "else tl.program_id(1) * r0_part\n" in module.text  # where whole vectors begin
     for rows, length in ((1, 8193), (3, 12_289), (2, 24_576), (4, rng.randrange(8193, 15_000))):
         known = {"s0": rows, "s1": length}
         args = loaded.only_sizes(known)
