@@ -63,6 +63,7 @@ class Body:
     ahead: Scope | None = None
     walk: str = "r"
     evictions: dict[int, str] = field(default_factory=dict)
+    others: dict[int, ir.Constant] = field(default_factory=dict)
     streamed: frozenset[str] = frozenset()
     cheaper: Mapping[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
@@ -210,9 +211,7 @@ class Body:
             stack.append((value, masks, True))
             for one, under in reversed(needed(value, masks, self.dtypes)):
                 stack.append((one, self._context(one, under), False))
-        found = self.known(root, context)
-        assert found is not None
-        return found
+        return self._at(root, context)
 
     def _at(self, value: ir.Value, context: Context) -> Var:
         var = self.known(value, self._context(value, context))
@@ -234,7 +233,7 @@ class Body:
             case ir.IndexValue():
                 return self._index_value(value, context)
             case ir.Load():
-                return self._load(value, value, context, None)
+                return self._load(value, value, context, self.others.get(id(value)))
             case ir.Compute():
                 return self._compute(value, context)
             case ir.Masked():

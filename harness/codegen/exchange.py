@@ -40,26 +40,26 @@ class Part:
 @dataclass(slots=True)
 class Exchange:
     """The exchanges of ``plan``'s kernel, after each of its loops: ``words`` of the workspace are
-    each program's. ``programs`` names their number; ``CHUNKS`` do not wait: the last has all."""
+    each program's, ``number`` of ``programs``. ``CHUNKS`` do not wait: the last has all."""
 
     plan: KernelPlan
     words: int
     programs: str
+    number: str
     _used: int = 0
 
-    def part(self, number: str) -> list[str]:
-        """Which of the reduced elements the program ``number`` has. One that has none begins where
-        they end: turns taken together are counted without a sign."""
-        all_, begin = f"R0_BLOCK * {self.programs}", f"{number} * r0_part"
-        stop, until = "r0_numel", "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)"
-        first = f"tl.minimum({begin}, r0_numel)" if self.programs == "CHUNKS" else begin
-        if self.plan.aligned is not None:
-            stop, first, until = "r0_stop", begin, "r0_until = r0_first + r0_part"
-        elif self.plan.facts.alone:  # a loop of known length is unrolled (5.1 us, not 14.9)
-            first = f"0 if CHUNKS == 1 else {first}"
-            until = until.replace("= ", "= r0_numel if CHUNKS == 1 else ")
-        part = f"r0_part = ({stop} + {all_} - 1) // ({all_}) * R0_BLOCK"
-        return [part, f"r0_first = {first}", until]
+    def part(self) -> list[str]:
+        """Which of the reduced elements a program has. One that has none begins where they end:
+        turns taken together are counted without a sign."""
+        end, stop = ("r0_numel", "stop") if self.plan.aligned is None else ("r0_stop", "until")
+        all_, begin = f"R0_BLOCK * {self.programs}", f"{self.number} * r0_part"
+        bound = self.programs == "CHUNKS" and not self.plan.aligned  # vectors begin at multiples
+        first = f"tl.minimum({begin}, {end})" if bound else begin
+        until = f"tl.minimum(r0_first + r0_part, {end})"
+        if self.plan.facts.alone:  # a loop of known length is unrolled (5.1 us, not 14.9)
+            first, until = (f"{a} if CHUNKS == 1 else {b}" for a, b in ((0, first), (end, until)))
+        part = f"({end} + {all_} - 1) // ({all_}) * R0_BLOCK"
+        return [f"r0_part = {part}", f"r0_first = {first}", f"r0_{stop} = {until}"]
 
     def tell(
         self, parts: Sequence[Part], early: tuple[int, str], ahead: Scope, outer: Scope
@@ -110,7 +110,8 @@ class Exchange:
         wide = any(dtype.itemsize == 8 for _, dtype in names)
         if last := ["last"] * (self.programs == "CHUNKS"):
             how = "s" * self.plan.facts.alone + "w" * wide
-            call = f"_gather_{len(names)}{how}(workspace, {sent}, XBLOCK, CHUNKS)"
+            own = f"xindex, {self.number}, " * self.plan.facts.alone
+            call = f"_gather_{len(names)}{how}(workspace, {own}{sent}, XBLOCK, CHUNKS)"
         outer.lines.append(f"{', '.join(last + vectors)} = {call}")
         for vector, (_, dtype) in zip(vectors, names, strict=True):
             if wide and dtype.itemsize < 8:
@@ -136,7 +137,7 @@ class Exchange:
         group = f"{program} // RSPLIT"
         return [
             *head,
-            *self.part("tl.program_id(0) % RSPLIT"),
+            *self.part(),
             f"row_words = workspace + {group} * ({self.words} * RSPLIT + 1)",
             "row = tl.full([], 0, tl.int64)",
             f"for xindex in range({group}, xnumel, tl.num_programs(0) // RSPLIT):",

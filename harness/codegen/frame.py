@@ -75,7 +75,7 @@ class Frame:
         """Where a loop along tile ``prefix`` begins and stops: at a program's part of a row that
         several share, or after all that vectors may hold before a row."""
         if isinstance(self.plan.workspace, SharedRows):
-            return f"{prefix}first", f"{prefix}stop"
+            return f"{prefix}first", f"{prefix}{'until' if self.plan.aligned else 'stop'}"
         moved = self.plan.aligned is not None and not self.plan.aligned.begins
         return "0", f"{prefix}stop" if moved else f"{prefix}numel"
 

@@ -107,20 +107,19 @@ def constants(plan: KernelPlan) -> list[str]:
 def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
-    chunks = ["CHUNKS"] * bool(plan.facts.chunked)
-    outer = plan.facts.hint is Hint.OUTER
-    one = plan.facts.chunked == 1 and (outer or plan.facts.run > 0)
-    place = plan.facts.chunked == 2 and outer and plan.facts.wide
-    chunks += ["UNROLL"] * (one or place or plan.facts.varies)
+    turns = plan.facts.hint is Hint.OUTER or plan.facts.run > 0
+    chunks = ["CHUNKS", *["UNROLL"] * turns] if plan.facts.chunked else []
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
     return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
 
 
 def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:
     """The functions of ``plan``'s kernel that are its own, and its lines."""
-    shared = plan.workspace
-    programs = "CHUNKS" if plan.facts.chunked else "RSPLIT"
-    exchange = Exchange(plan, shared.each, programs) if isinstance(shared, SharedRows) else None
+    own, programs, number = plan.workspace, "RSPLIT", "tl.program_id(0) % RSPLIT"
+    if plan.facts.chunked:
+        programs, number = "CHUNKS", f"{program} % CHUNKS" if program else "tl.program_id(1)"
+        program = program and f"({program} // CHUNKS)"
+    exchange = Exchange(plan, own.each, programs, number) if isinstance(own, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
@@ -210,7 +209,7 @@ class _Kernel:
                 continue
             lines += reduction_base(self.frame, tile)
             if self.exchange is not None:
-                lines += self.exchange.part("tl.program_id(1)")
+                lines += self.exchange.part()
             if isinstance(self.plan.workspace, Workspace):
                 lines += opening_lines(self.plan.workspace)
                 lines += reduction_lines(self.frame, tile, used)

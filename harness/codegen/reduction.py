@@ -18,7 +18,7 @@ from harness.codegen.exchange import Exchange, Part
 from harness.codegen.values import HIGHEST, KEYS, LOWEST, Scope, Var, materialised, neutral, remark
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name
-from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
+from harness.ir.nodes import Compute, Constant, Load, Reduce, ReduceKind, store_roots, walk
 from harness.ir.op_triton import triton_type
 from harness.ir.ops import Op
 from harness.tiling.aligned import divides
@@ -27,6 +27,8 @@ from harness.tiling.softmax import side_by_side
 
 R = "r0_"
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+_SIGNS = {ReduceKind.SUM: "+", ReduceKind.PROD: "*", ReduceKind.XOR: "^"}
+_ACROSS = {ReduceKind.ANY: "max", ReduceKind.XOR: "xor_sum"}
 
 
 @dataclass(slots=True)
@@ -89,9 +91,12 @@ class Reducer:
     def add(self, group: Sequence[Reduce]) -> None:
         """Components of one reduction: update lines go to the loop, or, without one, the
         result is computed at once."""
-        first = group[0]
+        first, looped, plan = group[0], self.body.loop is not None, self.body.frame.plan
+        load, columns = first.args[0], plan.facts.chunked and not plan.facts.alone
+        summed = looped and first.kind is ReduceKind.SUM and isinstance(load, Load)
+        if columns and summed and self.body.known(load) is None:  # 0 outside: nothing is selected
+            self.body.others[id(load)] = Constant(load.dtype, 0)
         args = [self.body.value(a) for a in first.args]
-        looped = self.body.loop is not None
         match first.kind:
             case ReduceKind.WELFORD:
                 (self._welford_loop if looped else self._welford_block)(group, args[0])
@@ -171,10 +176,13 @@ class Reducer:
             self._finals.append(lambda: self._define(reduce, self._outcome(reduce, dtype, acc)))
             return
         acc = self._accumulator(reduce.kind.value, start, triton_type(dtype))
-        combined = _COMBINE[reduce.kind].format(acc, value)
-        if dtype.is_float and reduce.kind in _EXTREMES:
-            combined = combined[:-1] + ", propagate_nan=tl.PropagateNan.ALL)"
-        self._loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")
+        function = "tl.minimum" if reduce.kind is ReduceKind.MIN else "tl.maximum"
+        nan = ", propagate_nan=tl.PropagateNan.ALL" * (dtype.is_float and reduce.kind in _EXTREMES)
+        sign = _SIGNS.get(reduce.kind)
+        combined = f"{acc} {sign} {value}" if sign else f"{function}({acc}, {value}{nan})"
+        if reduce.kind is not ReduceKind.SUM or id(reduce.args[0]) not in self.body.others:
+            combined = self._guarded(combined, acc)
+        self._loop.lines.append(f"{acc} = {combined}")
         self._finals.append(lambda: self._simple_finish(reduce, dtype, acc))
 
     def _simple_finish(self, reduce: Reduce, dtype: DType, acc: str) -> None:
@@ -201,7 +209,7 @@ class Reducer:
             return self._float_extreme(kind, dtype, name)
         if kind is ReduceKind.PROD:
             return self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
-        return self._reduce(_ACROSS[kind], name)
+        return self._reduce(f"tl.{_ACROSS.get(kind, kind.value)}", name)
 
     @staticmethod
     def _outcome(reduce: Reduce, dtype: DType, text: str) -> str:
@@ -349,7 +357,8 @@ class Reducer:
     def _late(self) -> str:
         """Which lanes have no element of a row in its first block, if rows begin inside one."""
         aligned = self.body.frame.plan.aligned
-        return "" if aligned is None or aligned.begins else f"{R}base < {R}shift"
+        first = "" if self.exchange is None else f"{R}first + "
+        return "" if aligned is None or aligned.begins else f"{first}{R}base < {R}shift"
 
     def _side(self, reduces: Sequence[Reduce]) -> int:
         """The neighbours that a thread loads at once, where rows begin and end at multiples."""
@@ -373,11 +382,16 @@ class Reducer:
             self._components(group, self._pooled(mean, m2, weight, self._count()))
             return
 
+        begin = f"tl.arange(0, {exchange.programs}){self.body.frame.spread(R)} * {R}part"
+        parts = f"tl.minimum(tl.maximum({R}numel - {begin}, 0), {R}part)"
+        if self.body.frame.plan.aligned is not None:  # the first has less: what is before a row
+            extent = f"{stop} - tl.maximum({first}, {R}shift)"
+            parts = f"tl.minimum({begin} + {R}part, {R}stop) - tl.maximum({begin}, {R}shift)"
+            parts = f"tl.maximum({parts}, 0)"
+
         def merge(vectors: Sequence[str]) -> tuple[str, str]:
-            programs = f"tl.arange(0, {exchange.programs}){self.body.frame.spread(R)}"
-            parts = f"{R}numel - {programs} * {R}part"
-            seen = f"tl.minimum(tl.maximum({parts}, 0), {R}part).to({kind})"
-            return self._pooled(vectors[0], vectors[1], self._once(seen), self._count())
+            seen = self._once(f"{parts}.to({kind})")
+            return self._pooled(vectors[0], vectors[1], seen, self._count())
 
         least = "1 if CHUNKS > 1 else 0" if self.body.frame.plan.facts.chunked else "1"
         count = f"tl.maximum({extent}, {least}).to({kind})"  # a program may have nothing left
@@ -477,21 +491,3 @@ def _term(exponent: str, dtype: DType) -> str:
     """An exponential in a sum that has a term of 1, so that in float32 it may be 0 below 2**-126:
     two instructions instead of five."""
     return f"libdevice.fast_expf({exponent})" if dtype is DType.F32 else f"tl.exp({exponent})"
-
-
-_COMBINE = {
-    ReduceKind.SUM: "{0} + {1}",
-    ReduceKind.PROD: "{0} * {1}",
-    ReduceKind.ANY: "tl.maximum({0}, {1})",
-    ReduceKind.XOR: "{0} ^ {1}",
-    ReduceKind.MAX: "tl.maximum({0}, {1})",
-    ReduceKind.MIN: "tl.minimum({0}, {1})",
-}
-
-_ACROSS = {
-    ReduceKind.SUM: "tl.sum",
-    ReduceKind.ANY: "tl.max",
-    ReduceKind.XOR: "tl.xor_sum",
-    ReduceKind.MAX: "tl.max",
-    ReduceKind.MIN: "tl.min",
-}

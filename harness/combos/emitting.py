@@ -25,6 +25,7 @@ from harness.codegen.reference import Reference, reference_of
 from harness.codegen.source import EmittedModule
 from harness.errors import InvalidProgram
 from harness.graph.model import Graph
+from harness.heuristics import reduction
 from harness.heuristics.joint import Member, joint_candidates
 from harness.heuristics.limits import block_name
 from harness.ir.affine import UNKNOWN_SIZE
@@ -68,9 +69,9 @@ class Part:
 
 
 def can_combine(plan: KernelPlan) -> bool:
-    """Whether a combo takes the kernel: a program for every block, no workspace."""
+    """Whether a combo takes the kernel: a program for every block, or several for each row."""
     shaped = plan.category in (Category.POINTWISE, Category.PERSISTENT, Category.REDUCTION)
-    return shaped and not plan.workspace
+    return shaped and (not plan.workspace or plan.facts.alone)
 
 
 def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedModule:
@@ -158,6 +159,7 @@ def _own(
             for n, (part, reference) in enumerate(zip(parts, references, strict=True))
         ],
         sizes=sizes,
+        rules=reduction,
         builtins=msgspec.to_builtins,
         operand=IndexPrinter(Simplifier({})).operand,
         constants=constants,

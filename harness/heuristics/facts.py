@@ -169,7 +169,7 @@ class Facts:
     @property
     def alone(self) -> bool:
         """Whether it is of long rows of an unknown number, which programs share if they are few."""
-        return self.chunked > 0 and self.hint is Hint.INNER and self.unknown == ("x",)
+        return self.chunked > 0 and self.hint is Hint.INNER and self.unknown[:1] == ("x",)
 
     @property
     def varies(self) -> bool:

@@ -97,18 +97,18 @@ def _of_any_size(facts: Facts, shared: bool) -> list[tuple[int, int, int]]:
         if facts.run in (1, 2, 4):
             first = (16, 32, 4) if facts.run == 1 else (16, 16, 2)
     elif facts.hint is Hint.OUTER:
-        first, *blocks = [(32, 64, 4), (32, 32, 4), (32, 16, 4), (16, 64, 4), (64, 32, 8)]
-        if facts.wide:
+        warps = 4 if vectors or facts.chunked > 1 else 8
+        first, *blocks = [(32, 32, warps), (32, 16, 4), (16, 64, 4), (64, 32, 8), (32, 64, 4)]
+        if facts.chunked == 2 and vectors and facts.parallel <= 256:
+            first = (16, 32, 4)
+        elif facts.wide:
             first = (32, 16, 4)
         elif facts.varies and shared and vectors:
-            first = (16, 32, 4) if facts.parallel <= 256 else (16, 256, 16)
-        elif facts.chunked == 1 or facts.varies or not vectors:  # others take no turns together
-            first = blocks[0]
+            first = (16, 256, 16)
     else:
         warps = 16 if facts.parallel == 1 else 8
         blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]
-        # a loss: 1.03 of a known size's time
-        first = blocks[facts.parallel == 1 and facts.loads > 1]
+        first = blocks[facts.parallel == 1 and facts.loads > 1]  # a loss: 1.03 of a known size's
     return [first, *blocks]
 
 
@@ -208,12 +208,17 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
     return [*first, _proposal(1, 2048, 8), _proposal(1, 4096, 8)]
 
 
-def two_at_once(config: Config, target: Target) -> Config:
-    """``config``, so that a multiprocessor holds two of its programs of 8 elements a thread (a loss
-    and its gradient of 50257 columns 195 -> 185 us on an H200)."""
-    if config.num_warps < _MOST_WARPS or config.block("R0_BLOCK") != _LONG_BLOCKS[1]:
+def with_registers(config: Config, facts: Facts, target: Target) -> Config:
+    """``config`` with what a thread may use: of aligned rows, so that a multiprocessor holds two
+    programs of 8 elements a thread (a loss and its gradient of 50257 columns 195 -> 185 us on an
+    H200); of columns, what 16 loads under way take. Not told so, the assembler takes 40 and waits
+    for one after the other (800 x 5001, their number unknown: 18.5 us)."""
+    columns = facts.hint is Hint.OUTER and facts.chunked == 1 and not facts.wide
+    large = facts.aligned and config.num_warps >= _MOST_WARPS
+    if not columns and not (large and config.block("R0_BLOCK") == _LONG_BLOCKS[1]):
         return config
-    registers = target.registers_per_multiprocessor // (2 * _MOST_WARPS * target.warp_size)
+    warps = _MOST_WARPS if columns else 2 * _MOST_WARPS
+    registers = target.registers_per_multiprocessor // (warps * target.warp_size)
     return replace(config, options=(("maxnreg", registers),))
 
 

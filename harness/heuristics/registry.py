@@ -41,8 +41,7 @@ def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     found = tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in proposals))
     if facts.family is Family.SPREAD:
         return mixed.together(found, facts, target)
-    if facts.aligned:
-        found = tuple(reduction.two_at_once(config, target) for config in found)
+    found = tuple(reduction.with_registers(config, facts, target) for config in found)
     return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found
 
 

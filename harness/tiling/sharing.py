@@ -51,9 +51,9 @@ def shared_rows(
     if not facts.unknown:  # side by side: about what a program has if each multiprocessor has one
         most, side = (FEW_COLUMNS, max(2, facts.parallel // 128)) if outer else (FEW_ROWS, 1)
         few = facts.parallel <= most and facts.reduced * side >= WORTH_ELEMENTS
-    columns = once and few and facts.unknown[-1:] in ((), ("r0_",))
-    alone = facts.hint is Hint.INNER and facts.unknown == ("x",) and len(tiles[-1].entries) == 1
-    columns |= once and alone and ("XBLOCK", 1) in facts.pinned  # of any length they join combos
+    long = facts.hint is Hint.INNER and facts.unknown[:1] == ("x",) and len(tiles[-1].entries) == 1
+    long &= ("XBLOCK", 1) in facts.pinned
+    columns = once and (long or (few and facts.unknown[-1:] in ((), ("r0_",))))
     again = facts.again > LEAST_AGAIN and reach(facts) > MAX_REDUCTION_BLOCK
     # Of channels of images and the like no row lies in one piece.
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
@@ -66,8 +66,7 @@ def shared_rows(
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
     found = components(stores)
-    counted = alone and any(group[0].kind is ReduceKind.WELFORD for group in found.values())
-    if not found or counted or any(not _is_exchanged(r, columns) for r in reductions(stores)):
+    if not found or any(not _is_exchanged(r, columns) for r in reductions(stores)):
         return None
     words = sum((_RESULTS | _PLACES)[group[0].kind] for group in found.values())
     return SharedRows(words if columns else 2 * words, columns)

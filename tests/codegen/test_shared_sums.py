@@ -25,7 +25,7 @@ from tests.fork_server import FILE
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 NEAR = sorted({0, *(n + d for n in _BORDERS for d in (-1, 0, 1)), 7, 257, 785, 997, 1171})
-_OF_SOME = ("columns", "wide", "places")  # torch gives no largest of nothing
+_OF_SOME = ("columns", "largest first", "wide", "places")  # torch gives no largest of nothing
 MOST = 60_000
 """Elements of an input at most: the interpreter's."""
 
@@ -37,6 +37,13 @@ TEXTS = {
     total: "f32[s1]" = aten.sum.dim_IntList(wide, [0])
     amax: "f32[s1]" = aten.amax.default(wide, [0])
     return (total, amax)
+""",
+    "largest first": """def largest_first(
+    x: "f32[s0, s1]",
+):
+    amax: "f32[s1]" = aten.amax.default(x, [0])
+    total: "f32[s1]" = aten.sum.dim_IntList(x, [0])
+    return (amax, total)
 """,
     "variances": """def variances(
     x: "f32[s0, s1]",
@@ -218,7 +225,10 @@ ROWS = """def rows(
     total: "f32[s0]" = aten.sum.dim_IntList(wide, [1])
     amax: "f32[s0]" = aten.amax.default(wide, [1])
     argmin: "i64[s0]" = aten.argmin.default(wide, 1)
-    return (total, amax, argmin)
+    both: ("f32[s0]", "f32[s0]") = aten.var_mean.correction(wide, [1], correction=1)
+    var: "f32[s0]" = getitem(both, 0)
+    mean: "f32[s0]" = getitem(both, 1)
+    return (total, amax, argmin, var, mean)
 """
 
 
@@ -242,6 +252,26 @@ def test_few_long_rows_of_unknown_number_are_shared(
         assert passed, (jobs[position].sizes, answer)
 
 
+def test_few_long_rows_of_unknown_length_are_shared(interpreter: InterpreterPool) -> None:
+    """Which begin anywhere, and where rows are too short or too many have a program each."""
+    (module,) = modules(loads(f"# harness graph 1\n{ROWS.replace('20000', 's1')}", "test graph"))
+    loaded, rng, jobs = runtime.load(module.text), random.Random(7), list[CheckJob]()
+    assert "else tl.program_id(1) * r0_part\n" in module.text  # where whole vectors begin
+    for rows, length in ((1, 8193), (3, 12_289), (2, 24_576), (4, rng.randrange(8193, 15_000))):
+        known = {"s0": rows, "s1": length}
+        args = loaded.only_sizes(known)
+        assert loaded.grid(loaded.at(args, H100).configs[0], args)[1] > 1
+        jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
+    for rows, length in ((3, 8192), (300, 1000), (66, 100_000)):
+        args = loaded.only_sizes({"s0": rows, "s1": length})
+        assert loaded.grid(loaded.at(args, H100).configs[0], args)[1] == 1
+    for known in ({"s0": 0, "s1": 9001}, {"s0": 3, "s1": 1}, {"s0": 2, "s1": 8192}):
+        jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
+    for position, answer in interpreter.each(jobs):
+        passed = isinstance(answer, CheckResult) and answer.passed
+        assert passed, (jobs[position].sizes, answer)
+
+
 def test_rows_in_pieces_are_shared_whatever_their_number(tmp_path: Path) -> None:
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS['means']}", "test graph"))
     loaded = runtime.load(module.text, tmp_path)
@@ -254,6 +284,21 @@ def test_rows_in_pieces_are_shared_whatever_their_number(tmp_path: Path) -> None
     assert programs(s0=8192, s1=17, s2=64) == (64, 8, 1)
     assert programs(s0=8192, s1=1000, s2=3) == (3, 128, 1)
     assert programs(s0=8192, s1=15, s2=5000) == (5000, 1, 1)
+
+
+def test_as_many_loads_of_columns_are_under_way_as_turns_are_taken_together(tmp_path: Path) -> None:
+    """The assembler has 7 predicates, which a load and a selection after it would share, and takes
+    40 registers where it is not told that it may take 64: then loads wait for one another."""
+    text = TEXTS["columns"].replace("    amax", "    # amax").replace("(total, amax)", "(total,)")
+    (module,) = modules(loads(f"# harness graph 1\n{text}", "test graph"))
+    assert "xmask & r0_mask, other=0.0" in module.text and "tl.where(" not in module.text
+    loaded = runtime.load(module.text, tmp_path)
+    for rows, columns in ((800, 5001), (500, 9999), (32768, 256)):
+        args = loaded.only_sizes({"s0": rows, "s1": columns})
+        config = loaded.at(args, H100).configs[0]
+        assert dict(config.options) == {"maxnreg": 64} and config.block("UNROLL") > 1
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS['columns']}", "test graph"))
+    assert "tl.where(r0_mask, tl.maximum(" in module.text  # of nothing but negative numbers
 
 
 def test_32_bits_count_what_they_hold(tmp_path: Path) -> None:

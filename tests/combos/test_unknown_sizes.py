@@ -120,6 +120,43 @@ def test_sizes_of_a_launch_have_the_candidates_of_known_ones(tmp_path: Path) -> 
         assert [blocks_of(c) for c in chosen] == list(known)
 
 
+SPREAD = graph("""def spread(
+    x: "f32[s2, s1]",
+):
+    both: ("f32[s2]", "f32[s2]") = aten.var_mean.correction(x, [1], correction=0)
+    var: "f32[s2]" = getitem(both, 0)
+    mean: "f32[s2]" = getitem(both, 1)
+    return (var, mean)
+""")
+
+
+def test_few_long_rows_are_shared_in_a_combo_too(
+    interpreter: InterpreterPool, tmp_path: Path
+) -> None:
+    """By as many programs each; launches, which run at once, have words of their own."""
+    loaded = loading.load(emit_combo(parts((ROWS, 2), (SPREAD, 1)), 0, H100).text, tmp_path)
+    jobs = []
+    for s0, s1, s2 in (
+        (3, 20_011, 1),
+        (1, 12_288, 4),
+        (2, 9000, 300),
+        (2, 8192, 3),
+        (0, 30_000, 1),
+    ):
+        sizes = {"s0": s0, "s1": s1, "s2": s2}
+        args = loaded.only_sizes(sizes)
+        config = loaded.at(args, H100).configs[0]
+        chunks = [config.block(f"CHUNKS_{n}") for n in range(2)]
+        assert (chunks[0] > 1, chunks[1] > 1) == (s1 > 8192, s1 > 8192 and s2 < 66)
+        assert chunks[0] == chunks[1] or 1 in chunks
+        rows = [-(-n // config.block(f"XBLOCK_{part}")) for part, n in enumerate((s0, s2))]
+        assert loaded.grid(config, args)[0] == 2 * rows[0] * chunks[0] + rows[1] * chunks[1]
+        jobs.append(CheckJob(loaded.text, blocks_of(config), sizes=tuple(sizes.items())))
+    assert wrong(jobs, interpreter) == []
+    assert "workspace_0 + (0 + copy_0) * 43690," in loaded.text  # of 65536 words and one each
+    assert "workspace_1_0 + 2 * 65536," in loaded.text
+
+
 def test_few_texts_are_compiled_however_sizes_are_combined(tmp_path: Path) -> None:
     """What is compiled for a launch is what holds of all kernels, not a combination of each's."""
     many = [
