@@ -46,7 +46,6 @@ class CudaDevice(Closing):
         cache: Path,
         jobs: int,
         seconds: float = SECONDS,
-        handlers: Mapping[str, str] | None = None,
         where: Device | None = None,
         seen: DeviceFacts | None = None,
         started: Sequence[Process] = (),
@@ -56,7 +55,7 @@ class CudaDevice(Closing):
         """The GPU's state while kernels were timed, in all processes so far."""
         self._process = 0
         self.where = where or gpu(bandwidths=True)
-        self.worker = Pool([self.where], seconds, cache, handlers, started)
+        self.worker = Pool([self.where], seconds, cache, started)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING, host=self.where.host)
         self._seen = seen
         try:

@@ -23,6 +23,7 @@ from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone
 from harness.target import H100
 from tests.devices.limits import limit_hangs_alone
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module, session
 from tests.runtime import emitted
@@ -34,7 +35,8 @@ HAS_GPU = torch.cuda.is_available()
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDevice]:
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
     limit_hangs_alone(monkeypatch)
-    with CudaDevice(tmp_path, 1, seconds=1.0, handlers=fake_device.HANDLERS) as made:
+    stand_in(monkeypatch, fake_device.HANDLERS)
+    with CudaDevice(tmp_path, 1, seconds=1.0) as made:
         yield made
 
 
@@ -130,9 +132,12 @@ def test_what_is_kept_is_not_compiled_again(device: CudaDevice, tmp_path: Path) 
     assert device.missing([one], {}) == [first, *rest]
 
 
-def test_before_anything_was_tuned_nobody_waits_for_the_device(tmp_path: Path) -> None:
+def test_before_anything_was_tuned_nobody_waits_for_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch, fake_device.HANDLERS)
     seen = DeviceFacts(H100, Machine("fake"), "fake/1")
-    with CudaDevice(tmp_path, 1, handlers=fake_device.HANDLERS, seen=seen) as made:
+    with CudaDevice(tmp_path, 1, seen=seen) as made:
         one = emitted_module(emitted.POINTWISE)
         jobs = made.missing([one], {})
         assert {type(job) for job in jobs} == {CandidateJob} and not (tmp_path / "taken").exists()

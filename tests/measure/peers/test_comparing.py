@@ -48,6 +48,7 @@ from harness.runtime.compile.compiling import CompileJob
 from harness.runtime.compile.static import compiled_binary, measure
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
+from tests.devices.standing_in import stand_in
 from tests.graph.building import GraphBuilder
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
 from tests.runtime import emitted
@@ -413,11 +414,14 @@ def test_who_compares_has_the_modules_that_were_loaded_to_time_them(
     assert used and all(any(one is other for other in timed) for one in used)
 
 
-def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_path: Path) -> None:
+def test_backends_of_torch_compile_by_name_in_the_real_worker(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a process of its own: torch remembers there that it found no GPU."""
+    stand_in(monkeypatch, HANDLERS)
     (work,) = comparables(compile_graph(graph, H100).regions)
     names = ("eager", "aot_eager", "eager_noexcept", "relu_compile_error_TESTING_ONLY")
-    with PeerPool(names, tmp_path, 1, handlers=HANDLERS) as pool:
+    with PeerPool(names, tmp_path, 1) as pool:
         found = {row.compiler: row for row in pool.compare(work, {})}
     assert "a GPU is needed" in found["harness"].reason
     for name in names[:3]:
@@ -434,8 +438,9 @@ def test_what_inductor_compiles_is_kept_for_the_process_that_compares(
     # do headers that are compiled for the next graph.
     monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "1")
     monkeypatch.setenv("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")
+    stand_in(monkeypatch, HANDLERS)
     (work,) = comparables(compile_graph(graph, H100).regions)
-    with PeerPool(("inductor",), tmp_path, 1, handlers=HANDLERS) as pool:
+    with PeerPool(("inductor",), tmp_path, 1) as pool:
         (_, row) = pool.compare(work, {})
     assert row.check is Check.PASSED, row
     assert list((tmp_path / "inductor" / "fxgraph").glob("*/*/*"))
