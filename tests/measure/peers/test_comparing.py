@@ -21,6 +21,7 @@ from harness.codegen.source import EmittedModule
 from harness.devices.job import Context, Unusable
 from harness.dtypes import DType
 from harness.errors import HarnessError
+from harness.executor import Launches
 from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import copied, random_inputs, replay, torch_dtype
@@ -51,6 +52,7 @@ from harness.target import H100
 from tests.devices.standing_in import stand_in
 from tests.graph.building import GraphBuilder
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
+from tests.running import launched
 from tests.runtime import emitted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
@@ -147,12 +149,10 @@ def test_inductor_compiles_ahead_without_the_device(
 def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool) -> None:
     (region,) = compile_graph(graph, H100).regions
 
-    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
-        return lambda args: interpreter.launch(module.text, args)
-
+    launches = launched(lambda module, args: interpreter.launch(module.text, args))
     found = compared(
         graph,
-        harness=lambda _: region_provider(region, kernel, CPU, H100),
+        harness=lambda _: region_provider(region, launches, CPU, H100),
         eager=maker("eager", graph, CPU),
     )
     assert found["harness"].check is Check.PASSED, found
@@ -168,13 +168,13 @@ def test_launches_are_combined_as_where_the_region_runs(interpreter: Interpreter
     (region,) = compile_graph(b.graph(*scaled), H100).regions
     prepared: list[str] = []
 
-    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+    def kernel(module: EmittedModule) -> Callable[..., None]:
         prepared.append(module.category)
-        return lambda args: interpreter.launch(module.text, args)
+        return lambda _stream, *args: interpreter.launch(module.text, args)
 
     found = compared(
         region.region.graph,
-        harness=lambda _: region_provider(region, kernel, CPU, H100),
+        harness=lambda _: region_provider(region, Launches(kernel), CPU, H100),
         eager=maker("eager", region.region.graph, CPU),
     )
     assert len(region.launches) == 2 and prepared == ["for"]
