@@ -135,13 +135,7 @@ class CudaDevice(Closing):
         Raises ``HarnessError`` with the reason for a kernel that cannot be timed."""
         return self._timing(self.worker.run(TimeKernel(module.text, earlier=earlier)))
 
-    def again(
-        self,
-        module_text: str,
-        name: str,  # noqa: ARG002 - what stands in for a device tells kernels apart by it
-        config: Config,
-        launches: int | None = None,
-    ) -> Timing:
+    def again(self, module_text: str, config: Config, launches: int | None = None) -> Timing:
         """Time a kernel under a configuration that is known, ``launches`` to a sample (the
         timer finds how many if None). Raises as ``time`` does."""
         return self._timing(self.worker.run(TimeKernel(module_text, config, launches)))

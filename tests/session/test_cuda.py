@@ -85,7 +85,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
     given = Config((("XBLOCK", 64),), 2, 1)
     first = device.time(module("k"))
     device.restart()
-    second = device.again("# k", "k", given, 8)
+    second = device.again("# k", given, 8)
     assert (tmp_path / "taken").read_text() == "xx"
     assert (first.samples.process, second.samples.process) == (0, 1)
     assert [s.samples.copy_gbps for s in (first, second)] == [1000.0] * 2, "measured once"
@@ -94,8 +94,8 @@ def test_a_fresh_process_times_with_the_configuration_given(
     assert first.limit is not None
     assert first.limit.fraction == pytest.approx(2.0)
     with pytest.raises(WorkerDied, match="no answer within 1 s"):
-        device.again("# hangs", "k", given, 8)
-    third = device.again("# k", "k", given)
+        device.again("# hangs", given, 8)
+    third = device.again("# k", given)
     assert third.samples.process == 1
     state = summary(device.readings)
     assert state is not None
