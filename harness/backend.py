@@ -31,7 +31,7 @@ from harness.codegen.source import EmittedModule
 from harness.combos.choosing import Partition, combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import FallbackWarning, FellBack, HarnessError, LayoutWarning
-from harness.executor import Launches, launches_of, prepare_graph
+from harness.executor import Launches, prepare_graph
 from harness.executor.graphs import Sizes
 from harness.executor.recording import Record, Recorded, cuda_graph
 from harness.executor.specialising import (
@@ -161,7 +161,7 @@ class Devices:
             kernels.prefetch((module.text for module in modules), sizes)
             return self._watched(kernels, name)
         if device.type == "cpu":
-            return launches_of(lambda module: functools.partial(self._on_cpu, module))
+            return Launches(lambda module: lambda _stream, *args: self._on_cpu(module, args))
         raise HarnessError(
             "kernels cannot run on this device",
             got=str(device),
@@ -228,7 +228,7 @@ class Devices:
             self._kernels[device] = kernels
         return kernels
 
-    def _on_cpu(self, module: EmittedModule, args: list[Any]) -> None:
+    def _on_cpu(self, module: EmittedModule, args: Sequence[Any]) -> None:
         if self._pool is None:
             self._pool = InterpreterPool(1, self._usable())
         self._pool.launch(module.text, args)

@@ -23,9 +23,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import pytest
+
 from harness.session import workers
 from harness.session.cuda import CudaDevice
 from harness.session.model import BoardLost, GraphDone
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device
 from tests.session.test_spread import records
 from tests.session.test_workers import fleet
@@ -108,8 +111,8 @@ def spend(folder: Path) -> None:
     with Client(address, timeout=60, set_as_default=False) as client:
         client.wait_for_workers(MACHINES, timeout=60)
     with workers.remote_gpus(address) as found, contextlib.ExitStack() as stack:
-        fake = fake_device.HANDLERS
-        boards = [CudaDevice(folder, jobs, handlers=fake, where=where) for where, jobs in found]
+        stand_in(pytest.MonkeyPatch(), fake_device.HANDLERS)
+        boards = [CudaDevice(folder, jobs, where=where) for where, jobs in found]
         for board in boards:
             stack.enter_context(board)
         say("machines", *(board.name for board in boards))

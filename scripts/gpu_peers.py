@@ -26,7 +26,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 QUERY = "bytes<2GB nodes<150 weight>0.00007"
-COMPARE = "harness.measure.peers.worker:compare_region"
 
 
 def stepped(context: Any, job: Any) -> Any:
@@ -104,6 +103,7 @@ def main() -> None:
     """Run the phases and print what they took."""
     from harness import options as settings
     from harness.measure.jobs import gpu
+    from harness.measure.peers.jobs import CompareJob, WarmJob
     from harness.measure.peers.pool import PeerPool, environment
     from harness.session.cuda import CudaDevice
 
@@ -117,8 +117,8 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     cache = (given.out / "cache").resolve()
     options = dataclasses.replace(options, cache=cache)
-    handlers = {COMPARE: "scripts.gpu_peers:stepped"}
-    with CudaDevice(cache, given.jobs, 60.0, handlers, gpu(True, environment(cache))) as device:
+    CompareJob.handler = "scripts.gpu_peers:stepped"
+    with CudaDevice(cache, given.jobs, 60.0, gpu(True, environment(cache))) as device:
         trial = Trial(device, given.out / "gpu_peers.jsonl", given.seconds)
         made = compiled(given.patterns, device.target, options)
         every = [kernel.module for graph in made for kernel in graph.kernels]
@@ -129,8 +129,6 @@ def main() -> None:
         names = ("inductor", "eager")
         with PeerPool(names, cache, given.jobs, first=device.worker, on=device.where) as peers:
             # The process that times is left alone: it would import Inductor itself.
-            from harness.measure.peers.jobs import WarmJob
-
             jobs = [WarmJob(one.work.region.graph) for one in regions]
             work = threading.Thread(target=peers._warming.all, args=(jobs,))
             work.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -10,8 +9,11 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
-from harness.executor import RunGraph, prepare_graph
+from harness.executor import Launches, RunGraph, prepare_graph
 from harness.graph.model import Partition
+
+NOT_LAUNCHED = Launches(lambda _: lambda *_: None)
+"""Kernels that compute nothing."""
 
 
 def run_graph(
@@ -21,8 +23,12 @@ def run_graph(
     device: str,
 ) -> list[torch.Tensor | None]:
     """The graph's outputs from ``tensors`` (one per input), mutations applied."""
-    run = prepare_graph(compiled, lambda module: functools.partial(launch, module), device)
-    return run(list(tensors))
+    return prepare_graph(compiled, launched(launch), device)(list(tensors))
+
+
+def launched(launch: Callable[[EmittedModule, list[Any]], None]) -> Launches:
+    """Kernels run by ``launch``."""
+    return Launches(lambda module: lambda _stream, *args: launch(module, list(args)))
 
 
 def prepare_partition(partition: Partition, device: str) -> RunGraph:
@@ -31,4 +37,4 @@ def prepare_partition(partition: Partition, device: str) -> RunGraph:
     def no_kernels(module: EmittedModule) -> NoReturn:
         raise AssertionError(module.name)
 
-    return prepare_graph(CompiledGraph(partition, (), (), (), ()), no_kernels, device)
+    return prepare_graph(CompiledGraph(partition, (), (), (), ()), Launches(no_kernels), device)

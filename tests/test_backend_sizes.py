@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
 from harness.errors import FallbackWarning, GraphError
-from harness.executor import prepare_graph
+from harness.executor import Launches, prepare_graph
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime import module as modules
@@ -350,7 +350,7 @@ def f(
     broken = replace(
         compiled, regions=tuple(replace(r, program=None, failures=("x",)) for r in compiled.regions)
     )
-    run = prepare_graph(broken, lambda module: pytest.fail("a launch"), "cpu")
+    run = prepare_graph(broken, Launches(lambda _: pytest.fail("a launch")), "cpu")
     for n in (2, 5):
         x = torch.randn(n, 6)
         torch.testing.assert_close(run([x.clone()]), [x.view(-1).exp()])

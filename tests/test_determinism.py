@@ -34,6 +34,7 @@ from harness.target import H100
 from tests.codegen.graphs import GRAPHS
 from tests.codegen.kernels import modules
 from tests.heuristics.test_candidates import BEST
+from tests.running import NOT_LAUNCHED
 from tests.schedule.test_explain import everything
 from tests.test_pipeline import train_graph
 
@@ -43,7 +44,7 @@ def said(text, *what):
 said(everything(), "explained")
 said(repr([candidates(row[0], H100) for row in BEST]), "candidates")
 trained = compile_graph(train_graph(8192, 768), H100)
-said(prepare_graph(trained, lambda _: lambda args: None, "cpu").text, "host function")
+said(prepare_graph(trained, NOT_LAUNCHED, "cpu").text, "host function")
 for number, graph in enumerate(GRAPHS):
     for looped in (True, False):
         for module in modules(graph, looped):

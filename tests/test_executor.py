@@ -28,6 +28,7 @@ from harness.runtime import module as modules
 from harness.runtime.launch.host import reinterpreter
 from harness.target import H100
 from tests.graph.building import GraphBuilder, type_of
+from tests.running import NOT_LAUNCHED, launched
 from tests.test_whole_graphs import GRAPHS
 
 
@@ -47,7 +48,7 @@ def test_what_is_returned_is_looked_through_once(monkeypatch: pytest.MonkeyPatch
     for _ in range(20):
         x = b.call("aten.mm.default", x, w)
         outputs += [x, b.call("aten.t.default", x)]
-    prepare_graph(compile_graph(b.graph(*outputs), H100), lambda _: lambda _args: None, "cpu")
+    prepare_graph(compile_graph(b.graph(*outputs), H100), NOT_LAUNCHED, "cpu")
     assert len(asked) < 4 * len(outputs)
 
 
@@ -61,7 +62,7 @@ def test_an_input_is_freed_after_its_last_use() -> None:
     held = [weakref.ref(t) for t in tensors]
     alive: list[int] = []
     run = prepare_graph(
-        compiled, lambda _: lambda _args: alive.append(sum(r() is not None for r in held)), "cpu"
+        compiled, launched(lambda *_: alive.append(sum(r() is not None for r in held))), "cpu"
     )
     run(tensors)
     assert not tensors
@@ -84,26 +85,26 @@ def host_graph(b: GraphBuilder) -> Graph:
     return b.graph(out)
 
 
-def launches_of_torch(compiled: CompiledGraph) -> Callable[[EmittedModule], Any]:
+def launches_of_torch() -> Launches:
     """Kernels as the modules' own references compute them."""
 
-    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+    def kernel(module: EmittedModule) -> Callable[..., None]:
         loaded = modules.load(module.text)
 
-        def launch(args: list[Any]) -> None:
+        def launch(_stream: int, *args: Any) -> None:
             found = loaded.reference(args)
             for place, value in zip(loaded.outputs, found, strict=True):
                 args[place].copy_(value)
 
         return launch
 
-    return kernel
+    return Launches(kernel)
 
 
 def test_chains_of_views_are_one_and_launches_are_calls() -> None:
     graph = host_graph(GraphBuilder())
     compiled = compile_graph(graph, H100)
-    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run: Any = prepare_graph(compiled, launches_of_torch(), "cpu")
     assert " reinterpret(a, (8, 2), (1, 12), 4)" in run.text
     assert run.text.count("reinterpret(w, (2, 6), (12, 1), 2) if fine else slice") == 1
     assert "view(" not in run.text and "permute(" not in run.text
@@ -122,7 +123,7 @@ def test_single_numbers_beside_tensors_of_a_library_call_may_lie_anywhere() -> N
     m = b.call("aten.addmm.default", seed, x, w, name="m")
     other = b.call("aten.median.default", alone, name="other")
     compiled = compile_graph(b.graph(b.call("aten.mul.Tensor", m, read, name="out"), other), H100)
-    run: Any = prepare_graph(compiled, lambda _: lambda _args: None, "cpu")
+    run: Any = prepare_graph(compiled, NOT_LAUNCHED, "cpu")
     assert run.text.count("median(alone)") == 1
     assert [f"{name}.is_cpu" in run.text for name in ("x", "w", "seed", "read", "alone")] == [
         True, True, False, True, True
@@ -133,7 +134,7 @@ def test_single_numbers_beside_tensors_of_a_library_call_may_lie_anywhere() -> N
 def test_inputs_in_other_layouts(turned: tuple[bool, bool]) -> None:
     graph = host_graph(GraphBuilder())
     compiled = compile_graph(graph, H100)
-    run = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run = prepare_graph(compiled, launches_of_torch(), "cpu")
     inputs = random_inputs(graph, "cpu", 3)
     wanted = replay(graph, inputs, "cpu")
     given = [t.t().contiguous().t() if odd else t for t, odd in zip(inputs, turned, strict=True)]
@@ -185,7 +186,7 @@ def test_what_lies_as_its_root_is_the_same_variable_until_both_are_over() -> Non
     m = b.call("aten.mm.default", b.input("x", (4, 6)), w)
     same = b.call("aten.as_strided.default", m, (4, 6), (6, 1))
     graph = b.graph(b.call("aten.mm.default", same, b.call("aten.mm.default", w, w)))
-    run: Any = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    run: Any = prepare_graph(compile_graph(graph, H100), NOT_LAUNCHED, "cpu")
     inputs = random_inputs(graph, "cpu", 1)
     torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
     assert "as_strided" not in run.text
@@ -195,7 +196,7 @@ def test_outputs_that_lie_alike_are_two_tensors() -> None:
     b = GraphBuilder()
     m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)))
     graph = b.graph(m, b.call("aten.as_strided.default", m, (4, 6), (6, 1)))
-    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    run = prepare_graph(compile_graph(graph, H100), NOT_LAUNCHED, "cpu")
     one, other = run(random_inputs(graph, "cpu", 1))
     assert one is not None and other is not None and one is not other
     other.add_(1)
@@ -211,7 +212,7 @@ def test_an_output_that_is_a_view_of_an_input_shares_its_memory() -> None:
 
 def test_inputs_of_other_sizes_and_numbers_are_errors() -> None:
     graph = host_graph(GraphBuilder())
-    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    run = prepare_graph(compile_graph(graph, H100), NOT_LAUNCHED, "cpu")
     with pytest.raises(GraphError, match="number of tensors"):
         run([torch.zeros(4, 6)])
     with pytest.raises(GraphError, match="input w"):
@@ -227,7 +228,7 @@ def test_an_output_that_is_a_view_can_be_changed_in_place(stride: tuple[int, int
     b.values["m"] = torch.empty_strided((4, 6), stride, device="meta")
     b.nodes[-1] = dataclasses.replace(b.nodes[-1], type=type_of(b.values["m"]))
     graph = b.graph(m, b.call("aten.permute.default", m, (1, 0), name="t"))
-    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    run = prepare_graph(compile_graph(graph, H100), NOT_LAUNCHED, "cpu")
     whole, turned = run(random_inputs(graph, "cpu", 1))
     assert whole is not None and turned is not None
     before = whole._version
@@ -244,7 +245,7 @@ def test_an_output_that_is_a_part_of_an_input_that_changes_is_what_it_was() -> N
     compiled = compile_graph(graph, H100)
     (given,) = random_inputs(graph, "cpu", 1)
     before = given.clone()
-    (found,) = prepare_graph(compiled, launches_of_torch(compiled), "cpu")([given])
+    (found,) = prepare_graph(compiled, launches_of_torch(), "cpu")([given])
     assert found is not None and torch.equal(given, before + 1)
     assert torch.equal(found, before.as_strided((2,), (5,), 1))
 
@@ -253,7 +254,7 @@ def test_an_output_that_shares_its_memory_with_no_other_needs_no_view() -> None:
     b = GraphBuilder()
     m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)), name="m")
     graph = b.graph(b.call("aten.permute.default", m, (1, 0), name="t"))
-    run: Any = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    run: Any = prepare_graph(compile_graph(graph, H100), NOT_LAUNCHED, "cpu")
     assert "reinterpret(m, (6, 4), (1, 6), 0)" in run.text and "as_strided" not in run.text
     inputs = random_inputs(graph, "cpu", 1)
     torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
@@ -267,7 +268,7 @@ def test_values_may_be_called_like_anything() -> None:
     graph = b.graph(m, b.call("aten.exp.default", m, name="float"))
     compiled = compile_graph(graph, H100)
     inputs = random_inputs(graph, "cpu", 1)
-    run = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run = prepare_graph(compiled, launches_of_torch(), "cpu")
     torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
 
 
@@ -286,10 +287,10 @@ def test_the_end_of_a_graph_is_announced() -> None:
 def test_a_traceback_shows_the_line_of_the_host_function() -> None:
     graph = host_graph(GraphBuilder())
 
-    def refuse(args: list[Any]) -> None:
+    def refuse(*_: Any) -> None:
         raise ValueError("no")
 
-    run = prepare_graph(compile_graph(graph, H100), lambda _: refuse, "cpu")
+    run = prepare_graph(compile_graph(graph, H100), Launches(lambda _: refuse), "cpu")
     with pytest.raises(ValueError, match="no") as caught:
         run(random_inputs(graph, "cpu", 1))
     lines = "".join(traceback.format_exception(caught.value))
@@ -314,7 +315,7 @@ def products_graph(b: GraphBuilder) -> Graph:
 def test_a_kernel_writes_into_the_memory_of_what_nobody_reads_again() -> None:
     graph = products_graph(GraphBuilder())
     compiled = compile_graph(graph, H100)
-    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run: Any = prepare_graph(compiled, launches_of_torch(), "cpu")
     assert " empty(" not in run.text, "both kernels have the memory of a product"
     tensors = random_inputs(graph, "cpu", 3)
     kept = [tensor.clone() for tensor in tensors]
@@ -370,7 +371,7 @@ CHANGES = [
 def test_memory_that_something_else_reads_is_left_alone(change: str) -> None:
     graph = _beside(change)
     compiled = compile_graph(graph, H100)
-    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run: Any = prepare_graph(compiled, launches_of_torch(), "cpu")
     assert " empty((8, 8)" in run.text
     tensors = random_inputs(graph, "cpu", 3)
     wanted = replay(graph, [tensor.clone() for tensor in tensors], "cpu")
@@ -381,7 +382,7 @@ def test_memory_that_something_else_reads_is_left_alone(change: str) -> None:
 
 def _text(graph: Graph) -> str:
     compiled = compile_graph(graph, H100)
-    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run: Any = prepare_graph(compiled, launches_of_torch(), "cpu")
     return str(run.text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,13 +71,12 @@ def measure(
     jobs: int,
     keep: Callable[[DeviceFacts], MutableMapping[str, Cell]],
     follow: Follow = lambda _what, _done, _total: None,
-    handlers: Mapping[str, str] | None = None,
 ) -> None:
     """Measure what is missing of every kernel, ``slowed`` down as well; ``keep`` answers what
     there is once the device is known, and keeps everything as it comes, also if interrupted. A
     cell with a reason says that a kernel failed, which is then left out. Raises ``NoDevice``
     when the GPU is gone."""
-    with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
+    with Pool([gpu()], effort.job_seconds, cache) as pool:
         device: DeviceFacts = pool.open()[0]
         kept = keep(device)
         follow("compiling", 0, len(chosen))

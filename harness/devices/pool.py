@@ -13,7 +13,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait as ready
 from pathlib import Path
@@ -85,26 +85,19 @@ class Pool(Closing):
     """A worker process for each of ``devices``; ``seconds`` is the limit for one job that sets
     none, ``cache`` the folder that workers may keep things in. Workers start with the first job.
 
-    ``started`` are workers of the first devices that have been started already. ``handlers``
-    replaces handlers by others, by name: tests stand in for devices with it, whose own imports are
-    left out then. Use it as a context manager, or call ``close``. One thread uses it at
-    a time; others wait. In a fork of its process it starts workers of its own: pipes belong to the
-    process that made them."""
+    ``started`` are workers of the first devices that have been started already. Use it as a context
+    manager, or call ``close``. One thread uses it at a time; others wait. In a fork of its process
+    it starts workers of its own: pipes belong to the process that made them."""
 
     def __init__(
         self,
         devices: Sequence[Device],
         seconds: float,
         cache: Path | None = None,
-        handlers: Mapping[str, str] | None = None,
         started: Sequence[Process] = (),
     ) -> None:
         self.seconds = seconds
         self.cache = cache
-        self._handlers = dict(handlers or {})
-        if handlers:
-            modules = tuple({name.partition(":")[0]: None for name in handlers.values()})
-            devices = [replace(device, imports=modules) for device in devices]
         self._places = [_Place(device) for device in devices]
         for place, process in zip(self._places, started, strict=False):
             place.worker = process
@@ -305,8 +298,7 @@ class Pool(Closing):
         """Send a job; its answer if it cannot be sent."""
         worker = self._require_worker(place)
         try:
-            handler = self._handlers.get(job.handler, job.handler)
-            worker.send(handler, job, self._limit(batch, place))
+            worker.send(job, self._limit(batch, place))
         except OSError:
             return self._ended(batch, place)
         except (pickle.PicklingError, TypeError, AttributeError) as error:

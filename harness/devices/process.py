@@ -105,9 +105,9 @@ class Process:
         """Whether an answer is due."""
         return self.opening or self.job is not None
 
-    def send(self, handler: str, job: Job, seconds: float) -> None:
+    def send(self, job: Job, seconds: float) -> None:
         """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
-        data = _packed((handler, job))
+        data = _packed((job.handler, job))
         self.begun, self.step = False, ""
         self.deadline = time.monotonic() + seconds
         self.jobs.send_bytes(data)

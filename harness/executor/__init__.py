@@ -21,8 +21,6 @@ from harness.ir.program import Role
 from harness.runtime.launch.host import allocator, reinterpreter
 from harness.runtime.launch.selecting import LaunchOn
 
-PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
-"""Makes what runs an emitted module's kernel, given its arguments."""
 RunGraph: TypeAlias = "Callable[[list[Any]], list[torch.Tensor | None]]"
 """A graph's outputs from one tensor per input, in a list that it empties."""
 
@@ -37,23 +35,8 @@ class Launches:
     finished: Callable[[], None] | None = None
 
 
-def launches_of(kernel: PrepareKernel | Launches) -> Launches:
-    """Launches by way of functions of a list of arguments, which know their stream."""
-    if isinstance(kernel, Launches):
-        return kernel
-
-    def launch_on(module: EmittedModule) -> LaunchOn:
-        launch = kernel(module)
-        return lambda _stream, *args: launch(list(args))
-
-    return Launches(launch_on)
-
-
 def prepare_graph(
-    compiled: CompiledGraph,
-    kernel: PrepareKernel | Launches,
-    device: torch.device | str,
-    sizes: Sizes = NO_SIZES,
+    compiled: CompiledGraph, launches: Launches, device: torch.device | str, sizes: Sizes = NO_SIZES
 ) -> RunGraph:
     """``compiled`` as a function of its inputs on ``device``; mutations are applied to them.
 
@@ -63,8 +46,8 @@ def prepare_graph(
     the kernels (and copied back where they change it). ``sizes`` are those among what
     the function takes and returns.
     """
-    launches, where = launches_of(kernel), torch.device(device)
-    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+    where, text = torch.device(device), HostText()
+    host = Host(where, allocator(where), reinterpreter())
     by_name = {region.region.name: region for region in compiled.regions if region.complete}
     bundles = {name: bundle for bundle in compiled.bundles for name in bundle.regions}
     written: dict[str, list[str]] = {}

@@ -23,7 +23,6 @@ is kept (the function's ``text``), so that a traceback shows its lines.
 
 from __future__ import annotations
 
-import keyword
 import linecache
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ import sympy
 import torch
 
 from harness.errors import GraphError
+from harness.graph.calltext import local_name
 from harness.graph.model import TensorType
 from harness.graph.replay import same_layout, torch_dtype
 from harness.ir.affine import Size, size_of
@@ -135,9 +135,7 @@ class HostText:
 
     def fresh(self, wanted: str) -> str:
         """A variable that nothing else in the function is called."""
-        base = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted)
-        if not base or base[0].isdigit() or keyword.iskeyword(base) or base in _BUILT_IN:
-            base = f"v_{base}"
+        base = local_name(wanted, _BUILT_IN)
         while True:
             number = self._taken[base] = self._taken.get(base, 0) + 1
             name = base if number == 1 else f"{base}_{number}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import keyword
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import sympy
 
@@ -33,10 +33,10 @@ _RESERVED = frozenset(
 )
 
 
-def local_name(name: str) -> str:
-    """The Python variable that holds the graph value ``name`` in emitted text."""
+def local_name(name: str, reserved: Set[str] = _RESERVED) -> str:
+    """The Python variable that holds the graph value ``name`` in text that reserves others."""
     clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    if not clean or clean[0].isdigit() or clean in _RESERVED or keyword.iskeyword(clean):
+    if not clean or clean[0].isdigit() or clean in reserved or keyword.iskeyword(clean):
         return f"v_{clean}"
     return clean
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -119,7 +119,6 @@ def time_pairs(
     cache: Path,
     jobs: int,
     follow: Callable[[int, int], None] = lambda _done, _total: None,
-    handlers: Mapping[str, str] | None = None,
     devices: Sequence[Device] = (),
     kept: Kept | None = None,
 ) -> PairResults:
@@ -134,7 +133,7 @@ def time_pairs(
     seconds = math.inf if effort.seconds is None else effort.seconds
     found = _Pairs(pairs, effort, {} if kept is None else kept, follow, seconds, *known)
     left, interrupted = list(range(len(pairs))), False
-    with Pool(devices, effort.job_seconds, cache, handlers) as pool:
+    with Pool(devices, effort.job_seconds, cache) as pool:
         pool.spare(device_jobs.ahead(effort.processes - 1))
         opened: list[DeviceFacts] = pool.open()
         every = (k for pair in pairs for k in (*pair.a, *pair.b) if not k.triton)

@@ -46,7 +46,6 @@ class CudaDevice(Closing):
         cache: Path,
         jobs: int,
         seconds: float = SECONDS,
-        handlers: Mapping[str, str] | None = None,
         where: Device | None = None,
         seen: DeviceFacts | None = None,
         started: Sequence[Process] = (),
@@ -56,7 +55,7 @@ class CudaDevice(Closing):
         """The GPU's state while kernels were timed, in all processes so far."""
         self._process = 0
         self.where = where or gpu(bandwidths=True)
-        self.worker = Pool([self.where], seconds, cache, handlers, started)
+        self.worker = Pool([self.where], seconds, cache, started)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING, host=self.where.host)
         self._seen = seen
         try:
@@ -136,13 +135,7 @@ class CudaDevice(Closing):
         Raises ``HarnessError`` with the reason for a kernel that cannot be timed."""
         return self._timing(self.worker.run(TimeKernel(module.text, earlier=earlier)))
 
-    def again(
-        self,
-        module_text: str,
-        name: str,  # noqa: ARG002 - what stands in for a device tells kernels apart by it
-        config: Config,
-        launches: int | None = None,
-    ) -> Timing:
+    def again(self, module_text: str, config: Config, launches: int | None = None) -> Timing:
         """Time a kernel under a configuration that is known, ``launches`` to a sample (the
         timer finds how many if None). Raises as ``time`` does."""
         return self._timing(self.worker.run(TimeKernel(module_text, config, launches)))

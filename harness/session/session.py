@@ -213,7 +213,7 @@ class Session:
         key = _same_launch(kernel) if self.processes == 1 and not given else None
         timing: Timing | HarnessError | None = self._known.get(key)
         if given:
-            timing = tried(device.again, module.text, module.name, given)
+            timing = tried(device.again, module.text, given)
         elif timing is None:
             timing = tried(device.time, module, *kernel.earlier)
         if isinstance(timing, OutOfMemory) and record.check is Check.SKIPPED:
@@ -387,7 +387,7 @@ def _is_timed(kernel: KernelRecord) -> bool:
 
 def _again(device: CudaDevice, kernel: KernelRecord, process: int) -> tuple[Samples, Limit | None]:
     config = config_from_dict(kernel.config or {})
-    found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
+    found = device.again(kernel.module, config, kernel.sets[0].launches)
     return replace(found.samples, process=process), found.limit
 
 

@@ -243,7 +243,7 @@ def _timed(
                 if isinstance(so_far, HarnessError):
                     continue
                 launches = so_far[0].samples.launches
-                given = (module.text, module.name, so_far[0].config, launches)
+                given = (module.text, so_far[0].config, launches)
                 found[place] = _attempt(functools.partial(device.again, *given), so_far)
     return found
 

@@ -43,17 +43,17 @@ class FakeDevice:
         return CheckResult("# wrong" not in module.text, 0.1, 0.5)
 
     def time(self, module: Any, *earlier: Any) -> Timing:
-        return self.again(module.text, module.name, Config((("XBLOCK", 1),), 4, 1), 1)
+        return self.again(module.text, Config((("XBLOCK", 1),), 4, 1), 1)
 
     def restart(self) -> None:
         self.process += 1
 
-    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+    def again(self, module_text: str, config: Config, launches: int) -> Timing:
         self.timed += 1
         costs = float((re.findall(r"# costs ([0-9.]+)", module_text) or ["1"])[-1])
         noise = random.Random(len(module_text) + self.process)
         found = re.search(r"(?m)^BYTES = ([0-9]+)", module_text)
-        assert found is not None, name
+        assert found is not None, module_text
         ms = int(found[1]) / 2000e6 * costs
         samples = tuple(ms * (1 + noise.gauss(0, 0.002)) for _ in range(20))
         down = os.environ.get("FAKE") == "drops" and self.timed % 2 == 0

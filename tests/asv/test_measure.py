@@ -31,6 +31,7 @@ from suites.tracking import measure as asv_measure
 from suites.tracking.measure import Emitted, Wanted, open_cuda
 from suites.tracking.overlay import Overlay, overlay
 from tests.asv.asv_fake import FakeDevice
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device
 
 MODULES = [
@@ -92,9 +93,10 @@ class Device:
         self.calls["time"] += 1
         return self._timing(module.name)
 
-    def again(self, module_text: str, name: str, config: Config, launches: int) -> Any:
+    def again(self, module_text: str, config: Config, launches: int) -> Any:
         assert (config, launches) == (CONFIG, 7)
         self.calls["again"] += 1
+        name = {m.text: m.name for m in MODULES}[module_text]
         if name == self.late:
             raise CompileFailed("gone")
         return self._timing(name)
@@ -146,13 +148,16 @@ def test_fakes_are_called_as_the_real_device_is(fake: type) -> None:
         assert list(inspect.signature(getattr(fake, name)).parameters) == real, name
 
 
-def test_the_real_device_goes_the_whole_way(tmp_path: Path) -> None:
+def test_the_real_device_goes_the_whole_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its worker process is a fake one; everything on this side of it is what a GPU gets."""
+    stand_in(monkeypatch, fake_device.HANDLERS)
     text = "\n".join(('KERNEL = "k"', "CONFIGS = []", "def k(): ...", *EMPTY_MODULE))
     modules = [Emitted("k", text, 4_000_000, "poi", 1, "g/a")]
     kernels: dict[str, Any] = {"g/a": {}}
     (tmp_path / "cache").mkdir()
-    device = CudaDevice(tmp_path / "cache", 1, handlers=fake_device.HANDLERS)
+    device = CudaDevice(tmp_path / "cache", 1)
     wanted = Wanted(("g",), processes=2, open_device=lambda _: device)
     notes = asv_measure._add_times(modules, kernels, options_in(tmp_path), wanted, None)
     assert notes == []

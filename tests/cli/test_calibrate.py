@@ -16,6 +16,7 @@ from harness.runtime import device
 from harness.target import H100
 from tests.calibration import fake_worker
 from tests.cli.conftest import Command
+from tests.devices.standing_in import stand_in
 from tests.measure.fakes import FakeEntry, compiled, module
 
 KERNELS = [module(f"triton_poi_{n}", f"n{n}", text=f"# kernel {n}\n") for n in range(12)]
@@ -31,12 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     importlib.import_module("harness.session.plan")
     monkeypatch.setattr("harness.cli.calibrate.find_entries", lambda *_: entries)
     monkeypatch.setattr(run, "CompilePool", MagicMock())
-    real = run.measure
-
-    def measured(*args: Any, **_: Any) -> Any:
-        return real(*args, handlers=fake_worker.HANDLERS)
-
-    monkeypatch.setattr(run, "measure", measured)
+    stand_in(monkeypatch, fake_worker.HANDLERS)
     return tmp_path / "cache"
 
 

@@ -436,7 +436,7 @@ def test_ctrl_c_in_a_later_process_keeps_and_prints_the_first(
 
 
 def test_a_kernel_that_fails_in_a_later_process_is_a_note(harness: Command, planned: Any) -> None:
-    planned(GOOD, device=RepeatableDevice(broken=A.name), processes=3)
+    planned(GOOD, device=RepeatableDevice(broken=A.text), processes=3)
     answer = harness("run", "--no-record")
     assert answer.status == 0
     assert "process 2 of 3: it broke" in " ".join(answer.err.split())

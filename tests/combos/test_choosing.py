@@ -57,14 +57,14 @@ def run_both(graph: Graph, turned: bool = False) -> tuple[CompiledGraph, list[st
     """``graph`` with its launches combined, which computes what torch does; what was launched."""
     compiled = combined(compile_graph(graph, H100), H100)
     seen: list[str] = []
-    kernel = launches_of_torch(compiled)
+    kernel = launches_of_torch().kernel
 
     def on(module: EmittedModule) -> Any:
         launch = kernel(module)
 
-        def run(_stream: int, *args: Any) -> None:
+        def run(*given: Any) -> None:
             seen.append(module.name)
-            launch(list(args))
+            launch(*given)
 
         return run
 
@@ -332,7 +332,7 @@ def test_launches_of_one_kernel_need_not_follow_each_other_in_a_partition() -> N
     graph = b.graph(*made, b.call("aten.exp.default", third))
     compiled = combined(compile_graph(graph, H100), H100, partition=lambda found: [list(found)])
     assert compiled.report().launches == 1
-    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    run: Any = prepare_graph(compiled, launches_of_torch(), "cpu")
     x, y, z = random_inputs(graph, "cpu", 4)
     torch.testing.assert_close(run([x, y, z]), [x.exp(), -y, z.exp()])
 

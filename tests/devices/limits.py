@@ -16,9 +16,9 @@ def limit_hangs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     send, receive = Process.send, Process.receive
     limits: dict[int, float] = {}
 
-    def sent(process: Process, handler: str, job: Job, seconds: float) -> None:
+    def sent(process: Process, job: Job, seconds: float) -> None:
         limits[process.process.pid] = seconds
-        send(process, handler, job, 1e6)
+        send(process, job, 1e6)
 
     def received(process: Process) -> tuple[str, Any]:
         kind, value = receive(process)

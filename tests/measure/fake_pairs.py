@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +43,6 @@ def time_pairs_here(
     cache: Path,
     jobs: int,
     follow: Follow = lambda _done, _total: None,
-    handlers: Mapping[str, str] | None = None,
     devices: Sequence[Device] = (),
     kept: Kept | None = None,
 ) -> PairResults:

@@ -92,7 +92,7 @@ class FakeDevice:
 @dataclass
 class RepeatableDevice(FakeDevice):
     """Goes on in fresh processes: times there are the process's number plus one milliseconds.
-    ``broken`` fails in process 1, ``gone`` ends the device there, ``interrupted`` is Ctrl-C."""
+    The text ``broken`` fails in process 1, ``gone`` ends the device, ``interrupted`` is Ctrl-C."""
 
     process: int = 0
     broken: str = ""
@@ -103,15 +103,13 @@ class RepeatableDevice(FakeDevice):
     def restart(self) -> None:
         self.process += 1
 
-    def again(
-        self, module_text: str, name: str, config: Config, launches: int | None = None
-    ) -> Timing:
-        self.asked.append((self.process, name, config))
+    def again(self, module_text: str, config: Config, launches: int | None = None) -> Timing:
+        self.asked.append((self.process, module_text, config))
         if self.gone:
             raise NoDevice("the GPU is gone")
         if self.interrupted:
             raise KeyboardInterrupt
-        if name == self.broken and self.process == 1:
+        if module_text == self.broken and self.process == 1:
             raise CompileFailed("it broke")
         ms = float(self.process + 1)
         found = Samples(

@@ -18,6 +18,7 @@ from harness.measure.pairs import KernelPair, time_pairs
 from harness.records.timing import Samples, Work
 from harness.target import H100
 from tests.devices.limits import limit_hangs_alone
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_pairs
 from tests.runtime.emitted import POINTWISE
 
@@ -30,6 +31,11 @@ def no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "CompilePool", MagicMock())
 
 
+@pytest.fixture
+def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch, fake_pairs.HANDLERS)
+
+
 def pair(name: str, a: str = "# ms 0.01", b: str = "# ms 0.01") -> KernelPair:
     return KernelPair((TimedKernel(f"# {name}\n{a}\n"),), (TimedKernel(f"# {name}\n{b}\n"),))
 
@@ -39,9 +45,10 @@ def log(cache: Path) -> list[tuple[str, str, str, str]]:
     return [tuple(line.split(" ", 3)) for line in lines]  # type: ignore[misc]
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
     names = [f"k{n}" for n in range(8)]
-    found = time_pairs([pair(n) for n in names], EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
+    found = time_pairs([pair(n) for n in names], EFFORT, tmp_path, 1)
     assert [len(outcomes) for outcomes in found.outcomes] == [3] * 8
     entries = log(tmp_path)
     processes = list(dict.fromkeys(pid for pid, *_ in entries))
@@ -52,6 +59,7 @@ def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
     assert len({seed for _, _, seed, _ in entries}) == 3, "each process draws its own inputs"
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_what_was_kept_is_not_timed_again(tmp_path: Path) -> None:
     class Kept(dict[str, PairSamples]):
         def put(self, asked: str, found: PairSamples) -> None:
@@ -59,30 +67,30 @@ def test_what_was_kept_is_not_timed_again(tmp_path: Path) -> None:
 
     kept = Kept()
     both, effort = [pair("a"), pair("b")], Effort(2, seed=1)
-    given: Any = {"handlers": fake_pairs.HANDLERS, "kept": kept}
-    first = time_pairs(both, effort, tmp_path, 1, **given)
+    first = time_pairs(both, effort, tmp_path, 1, kept=kept)
     assert len((tmp_path / "log").read_text().splitlines()) == len(kept) == 4
     kept.popitem()
-    again = time_pairs(both, effort, tmp_path, 1, **given)
+    again = time_pairs(both, effort, tmp_path, 1, kept=kept)
     assert len((tmp_path / "log").read_text().splitlines()) == 5
     assert [list(map(medians, one)) for one in again.outcomes] == [
         list(map(medians, one)) for one in first.outcomes
     ]
     other = replace(effort, seed=9)
-    assert time_pairs(both, other, tmp_path, 1, **given).outcomes != first.outcomes
+    assert time_pairs(both, other, tmp_path, 1, kept=kept).outcomes != first.outcomes
 
 
 def medians(one: PairSamples) -> tuple[float, float]:
     return one.a.median, one.b.median
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_a_kernel_that_cannot_run_is_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit_hangs_alone(monkeypatch)
     bad = [pair(word, f"# {word}\n# ms 1") for word in ("crashes", "fails", "hangs")]
     effort = Effort(processes=2, job_seconds=1.0)
-    found = time_pairs([pair("good"), *bad], effort, tmp_path, 1, handlers=fake_pairs.HANDLERS)
+    found = time_pairs([pair("good"), *bad], effort, tmp_path, 1)
     assert found.reasons[0] == ""
     assert "process ended" in found.reasons[1]
     assert "does not fit" in found.reasons[2]
@@ -111,6 +119,7 @@ class TurnTimer:
         return {name: Samples((1.0,), method="turns", stopped="width") for name in launches}
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_a_gpu_that_gives_out_leaves_what_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,11 +132,11 @@ def test_a_gpu_that_gives_out_leaves_what_was_measured(
 
     monkeypatch.setattr(Pool, "each", each)
     both = [pair("one"), pair("two")]
-    found = time_pairs(both, EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
+    found = time_pairs(both, EFFORT, tmp_path, 1)
     assert found.lost == "NoDevice: the GPU cannot be used"
     assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]
     with pytest.raises(NoDevice):
-        time_pairs(both, EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
+        time_pairs(both, EFFORT, tmp_path, 1)
 
 
 class EmptyLauncher:
@@ -183,12 +192,13 @@ def test_a_kernel_against_itself_on_the_gpu(tmp_path: Path) -> None:
         assert outcome.a.median == pytest.approx(outcome.b.median, rel=0.5)
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     def follow(done: int, total: int) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
-    found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow, fake_pairs.HANDLERS)
+    found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow)
     assert found.interrupted
     assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import struct
 from collections.abc import Iterator, Sequence
@@ -15,13 +14,14 @@ import torch
 
 from harness.backend import Devices
 from harness.codegen.source import EmittedModule
-from harness.executor import Launches, launches_of
+from harness.executor import Launches
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.compile.static import compile_for
 from harness.target import H100, Target
 from tests.ptx.machine import Launch
 from tests.ptx.parsing import Kernel, parsed
+from tests.running import launched
 
 _NUMBERS = {"fp32": "f", "fp64": "d", "i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
             "u8": "B", "u16": "H", "u32": "I", "u64": "Q"}  # fmt: skip
@@ -122,7 +122,7 @@ class OnMachine(Devices):
     ) -> Launches:
         """As ``Devices``."""
         assert device.type == "cpu"
-        return launches_of(lambda module: functools.partial(self.machine.launch, module))
+        return launched(self.machine.launch)
 
 
 def on_machine(cache: Path, target: Target = H100) -> OnMachine:

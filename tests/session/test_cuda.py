@@ -23,6 +23,7 @@ from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone
 from harness.target import H100
 from tests.devices.limits import limit_hangs_alone
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module, session
 from tests.runtime import emitted
@@ -34,7 +35,8 @@ HAS_GPU = torch.cuda.is_available()
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDevice]:
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
     limit_hangs_alone(monkeypatch)
-    with CudaDevice(tmp_path, 1, seconds=1.0, handlers=fake_device.HANDLERS) as made:
+    stand_in(monkeypatch, fake_device.HANDLERS)
+    with CudaDevice(tmp_path, 1, seconds=1.0) as made:
         yield made
 
 
@@ -83,7 +85,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
     given = Config((("XBLOCK", 64),), 2, 1)
     first = device.time(module("k"))
     device.restart()
-    second = device.again("# k", "k", given, 8)
+    second = device.again("# k", given, 8)
     assert (tmp_path / "taken").read_text() == "xx"
     assert (first.samples.process, second.samples.process) == (0, 1)
     assert [s.samples.copy_gbps for s in (first, second)] == [1000.0] * 2, "measured once"
@@ -92,8 +94,8 @@ def test_a_fresh_process_times_with_the_configuration_given(
     assert first.limit is not None
     assert first.limit.fraction == pytest.approx(2.0)
     with pytest.raises(WorkerDied, match="no answer within 1 s"):
-        device.again("# hangs", "k", given, 8)
-    third = device.again("# k", "k", given)
+        device.again("# hangs", given, 8)
+    third = device.again("# k", given)
     assert third.samples.process == 1
     state = summary(device.readings)
     assert state is not None
@@ -130,9 +132,12 @@ def test_what_is_kept_is_not_compiled_again(device: CudaDevice, tmp_path: Path) 
     assert device.missing([one], {}) == [first, *rest]
 
 
-def test_before_anything_was_tuned_nobody_waits_for_the_device(tmp_path: Path) -> None:
+def test_before_anything_was_tuned_nobody_waits_for_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch, fake_device.HANDLERS)
     seen = DeviceFacts(H100, Machine("fake"), "fake/1")
-    with CudaDevice(tmp_path, 1, handlers=fake_device.HANDLERS, seen=seen) as made:
+    with CudaDevice(tmp_path, 1, seen=seen) as made:
         one = emitted_module(emitted.POINTWISE)
         jobs = made.missing([one], {})
         assert {type(job) for job in jobs} == {CandidateJob} and not (tmp_path / "taken").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ from harness.session.model import Compiled, GraphDone
 from harness.session.session import Session
 from harness.session.spread import Fleet, Homes
 from harness.target import H100
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module
 from tests.session.test_spread import FakeBoard, fleet
@@ -123,9 +123,12 @@ def test_patterns_of_the_corpus_are_written_once_they_are_asked_for(tmp_path: Pa
     assert {*options.cache.rglob("*.py")} == {first.path, first.small}
 
 
-def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
+def test_a_gpu_that_was_seen_is_taken_by_its_first_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch, fake_device.HANDLERS)
     seen = DeviceFacts(H100, Machine("fake", gpu="seen"), "fake/1")
-    with CudaDevice(tmp_path, 1, handlers=fake_device.HANDLERS, seen=seen) as made:
+    with CudaDevice(tmp_path, 1, seen=seen) as made:
         assert made.facts.machine.gpu == "seen"
         assert not (tmp_path / "taken").exists()
         made.check(module("k"))
@@ -144,8 +147,9 @@ def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
     class Device(CudaDevice):
         def __init__(self, *given: object, **more: object) -> None:
             made.append(more)
-            super().__init__(*given, handlers=fake_device.HANDLERS, **more)  # type: ignore[arg-type]
+            super().__init__(*given, **more)  # type: ignore[arg-type]
 
+    stand_in(monkeypatch, fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", Device)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
     asked = plan.Request(names=("fp8_rowwise_forward",), patient=True)
@@ -180,8 +184,7 @@ def test_code_is_generated_while_the_gpu_is_taken(
     monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(plan, "find_entries", lambda *_: [Noted("x", compiled(module("k")))])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
-    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
-    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    stand_in(monkeypatch, fake_device.HANDLERS)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
     with plan.prepare(options, plan.Request()) as found:
         (done,) = (e for e in found.session.events() if isinstance(e, GraphDone))
@@ -223,8 +226,7 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
     monkeypatch.setattr(devices, "require", looked)
     monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
-    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
-    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    stand_in(monkeypatch, fake_device.HANDLERS)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
     monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
     for listed, timing, timed in ((0, None, False), (1, None, True), (1, False, False)):

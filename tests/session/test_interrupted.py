@@ -20,15 +20,15 @@ GRAPH = ROOT / "suites" / "graphs" / "small" / "channels_last_forward.py"
 HERE = "tests.session.test_interrupted"
 
 COMMAND = f"""
-import functools, os, pathlib
+import os, pathlib, pytest
 from harness.history.journal import Journal
 from harness.measure.jobs import DeviceFacts
-from harness.measure.peers import pool as peers
 from harness.records.run import Machine
 from harness.runtime import device
 from harness.runtime.compile.compiling import CompilePool
 from harness.session import ahead, cuda, plan, spread
 from harness.target import H100
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device
 from tests.measure.fakes import METRICS
 from tests.measure.peers import fake_worker
@@ -39,8 +39,7 @@ names = ("GPU-a", "GPU-b")
 facts = [DeviceFacts(H100, Machine("fake", gpu_uuid=name), "fake/1") for name in names]
 plan.seen, device.boards = facts.__getitem__, lambda asked: dict(enumerate(names))
 cuda.CudaDevice.missing = lambda *_: []
-cuda.CudaDevice = functools.partial(cuda.CudaDevice, handlers=handlers)
-peers.PeerPool = functools.partial(peers.PeerPool, handlers=handlers)
+stand_in(pytest.MonkeyPatch(), handlers)
 CompilePool.metrics_each = lambda pool, jobs: ((n, METRICS) for n, _ in enumerate(jobs))
 add, recorded = Journal.add_graph, pathlib.Path(os.environ["HARNESS_CACHE"], "recorded")
 Journal.add_graph = lambda *given: (add(*given), recorded.touch())

@@ -28,11 +28,11 @@ def test_every_kernel_is_timed_again_with_the_configuration_found_first() -> Non
     events = run(device, 3)
     assert {config for _, _, config in device.asked} == {FOUND}
     # The same text in two graphs is timed once in a process.
-    assert [(p, n) for p, n, _ in device.asked] == [
-        (1, A.name),
-        (1, B.name),
-        (2, A.name),
-        (2, B.name),
+    assert [(p, text) for p, text, _ in device.asked] == [
+        (1, A.text),
+        (1, B.text),
+        (2, A.text),
+        (2, B.text),
     ]
     assert [e for e in events if isinstance(e, ProcessStarted)] == [
         ProcessStarted(1, 3, 3),
@@ -51,7 +51,7 @@ def test_every_kernel_is_timed_again_with_the_configuration_found_first() -> Non
 
 
 def test_a_kernel_that_fails_later_keeps_what_it_has() -> None:
-    device = RepeatableDevice(broken=A.name)
+    device = RepeatableDevice(broken=A.text)
     events = run(device, 3)
     bad = [e for e in events if isinstance(e, TimedAgain) and e.reason]
     assert [(e.kernel, e.reason) for e in bad] == [(A.name, "it broke")] * 2

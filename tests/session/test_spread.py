@@ -29,12 +29,13 @@ from harness.options import Options
 from harness.records.run import GraphRecord, Machine
 from harness.runtime import device
 from harness.runtime.compile.compiling import CompilePool
-from harness.session import ahead, cuda, plan
+from harness.session import ahead, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
 from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
 from harness.session.spread import Fleet, Homes, require_one_kind
 from harness.target import H100
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device, fake_pairs
 from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
 from tests.measure.peers import fake_worker
@@ -266,9 +267,10 @@ BOARDS = tuple(gpu(board=name) for name in ("GPU-a", "GPU-b", "GPU-c"))
 def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stand_in(monkeypatch, fake_pairs.ON_BOARDS)
     monkeypatch.setattr(CompilePool, "all", lambda *_: [])
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
-    given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS}
+    given: Any = {"devices": BOARDS}
     (tmp_path / "GPU-b").write_text("3")  # jobs that it does, before it is gone
     (tmp_path / "GPU-c").write_text("0")
     work, done = [pair(f"k{n}") for n in range(7)], list[int]()
@@ -280,9 +282,7 @@ def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(
     assert sorted(note.split()[0] for note in found.notes) == ["GPU-b", "GPU-c"]
     assert all("fell off the bus" in note for note in found.notes)
     (tmp_path / "GPU-a").write_text("3")
-    half = time_pairs(
-        work[:2], Effort(2), tmp_path, 1, handlers=fake_pairs.ON_BOARDS, devices=BOARDS[:1]
-    )
+    half = time_pairs(work[:2], Effort(2), tmp_path, 1, devices=BOARDS[:1])
     assert "fell off the bus" in half.lost
     assert sorted(len(outcomes) for outcomes in half.outcomes) == [1, 2]
     for name in ("GPU-a", "GPU-b"):
@@ -295,10 +295,11 @@ def test_a_pair_in_hand_when_its_board_is_lost_is_timed_on_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that is lost ends the process in the middle of a pair, which answers nothing."""
+    stand_in(monkeypatch, fake_pairs.ON_BOARDS)
     monkeypatch.setattr(CompilePool, "all", lambda *_: [])
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
     (tmp_path / "GPU-b").write_text("dies")
-    given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS[:2]}
+    given: Any = {"devices": BOARDS[:2]}
     text = "# crashes\n# ms 1\n"
     crashing = KernelPair((TimedKernel(text),), (TimedKernel(text),))
     found = time_pairs(
@@ -313,9 +314,10 @@ def test_a_pair_in_hand_when_its_board_is_lost_is_timed_on_another(
 def test_what_a_board_kept_is_not_timed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stand_in(monkeypatch, fake_pairs.ON_BOARDS)
     monkeypatch.setattr(CompilePool, "all", lambda *_: [])
     kept: dict[str, PairSamples] = {}
-    given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS[:2], "kept": kept}
+    given: Any = {"devices": BOARDS[:2], "kept": kept}
     work = [pair("k0"), pair("k1")]
     first = time_pairs(work, Effort(1), tmp_path, 1, **given)
     assert time_pairs(work, Effort(1), tmp_path, 1, **given).outcomes == first.outcomes
@@ -338,8 +340,7 @@ def test_a_run_over_the_boards_of_this_machine(
 ) -> None:
     see(monkeypatch, "GPU-a", "GPU-b")
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
-    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
-    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    stand_in(monkeypatch, fake_device.HANDLERS)
     monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
     options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
     (tmp_path / "cache").mkdir()
@@ -390,8 +391,7 @@ def test_boards_processes_are_started_before_their_names_are_known(
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
     see(monkeypatch, "GPU-a", "GPU-b", "GPU-c")
     monkeypatch.setattr(device, "boards", boards)
-    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
-    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    stand_in(monkeypatch, fake_device.HANDLERS)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
     (tmp_path / "cache").mkdir()
     asked = plan.Request(names=("moe_router_forward",), devices="all")
@@ -427,12 +427,12 @@ def test_boards_compare_compilers_each_on_its_own_device(
     handlers = fake_device.HANDLERS | fake_worker.ON_BOARDS
     see(monkeypatch, "GPU-a", "GPU-b")
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
-    monkeypatch.setattr(cuda, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
+    stand_in(monkeypatch, handlers)
     order: list[str] = []
 
     def pool(*given: Any, **named: Any) -> PeerPool:
         order.append("other compilers start")
-        return PeerPool(*given, handlers=handlers, **named)
+        return PeerPool(*given, **named)
 
     def generating(*given: Any, **named: Any) -> Any:
         order.append("code is generated")

@@ -30,6 +30,7 @@ from harness.session.model import BoardLost, GraphDone
 from harness.session.spread import Fleet, Homes
 from harness.session.workers import remote_gpus
 from harness.target import H100
+from tests.devices.standing_in import stand_in
 from tests.measure import fake_device, fake_pairs
 from tests.measure.fakes import session
 from tests.session.test_spread import entries, pair, records
@@ -44,6 +45,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setattr(workers, "_about", lambda: (str(tmp_path), 1))
     monkeypatch.setattr(measured_pairs, "CompilePool", MagicMock())
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
+    stand_in(monkeypatch, fake_pairs.HANDLERS | fake_device.HANDLERS)
     real, spawned = workers.spawn, dict[str, list[subprocess.Popen[bytes]]]()
 
     def spawn(*given: Any) -> subprocess.Popen[bytes]:
@@ -98,9 +100,8 @@ def stranger_first(where: tuple[str, int], *given: Any) -> None:
 
 @contextlib.contextmanager
 def boards(cluster: Any, tmp_path: Path) -> Iterator[list[CudaDevice]]:
-    given = {"handlers": fake_device.HANDLERS}
     with remote_gpus(cluster.scheduler.address) as found, contextlib.ExitStack() as stack:
-        made = [CudaDevice(tmp_path, jobs, where=where, **given) for where, jobs in found]
+        made = [CudaDevice(tmp_path, jobs, where=where) for where, jobs in found]
         for one in made:
             stack.enter_context(one)
         yield made
@@ -204,9 +205,8 @@ def test_pairs_are_timed_on_workers(cluster: Any, tmp_path: Path) -> None:
                 lose(cluster, "w1")
                 lost.append("w1")
 
-        given: Any = {"handlers": fake_pairs.HANDLERS, "devices": devices}
         work = [pair(f"k{n}") for n in range(9)]
-        timed = time_pairs(work, Effort(2), tmp_path, 1, follow, **given)
+        timed = time_pairs(work, Effort(2), tmp_path, 1, follow, devices)
     assert [len(outcomes) for outcomes in timed.outcomes] == [2] * 9
     assert [note.split()[0] for note in timed.notes] == ["w1"]
 
@@ -217,7 +217,7 @@ def test_a_plan_over_workers_leaves_out_those_without_a_gpu(
     def device(*given: Any, where: Any, **_: Any) -> CudaDevice:
         if "none" in where.name:
             raise NoDevice("the GPU cannot be used", got="no device found")
-        return CudaDevice(*given, handlers=fake_device.HANDLERS, where=where)
+        return CudaDevice(*given, where=where)
 
     monkeypatch.setattr(cuda, "CudaDevice", device)
     monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
@@ -241,8 +241,6 @@ def test_the_kind_of_the_workers_is_known_before_their_work_is_chosen(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a GPU here; nothing holds theirs afterwards."""
-    given = {"handlers": fake_device.HANDLERS}
-    monkeypatch.setattr(cuda, "CudaDevice", functools.partial(CudaDevice, **given))
     options = Options(tmp_path, tmp_path / "results", tmp_path, 1)
     start(cluster, "w1", "w2")
     found = plan.all_seen(options, plan.Request(workers=cluster.scheduler.address))

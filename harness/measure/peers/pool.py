@@ -54,7 +54,6 @@ class PeerPool(Closing):
         cache: Path,
         jobs: int,
         seconds: float = _SECONDS,
-        handlers: Mapping[str, str] | None = None,
         processes: int = 1,
         first: Pool | None = None,
         on: Device | None = None,
@@ -67,10 +66,10 @@ class PeerPool(Closing):
         # Compiling ahead is what runs in parallel, so each process compiles alone.
         alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
         own = range(processes if first is None else processes - 1)
-        self._own = [Pool([on], seconds, cache, handlers) for _ in own]
+        self._own = [Pool([on], seconds, cache) for _ in own]
         self._workers = self._own if first is None else [first, *self._own]
         warming = cores(min(jobs, _MOST_WARMING), alone, _INDUCTOR, BESIDE_TIMING, on.host)
-        self._warming = Pool(warming, seconds, cache, handlers)
+        self._warming = Pool(warming, seconds, cache)
         if self._tuned:
             self._warming.start()  # imports take seconds
 

@@ -29,7 +29,7 @@ from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, HarnessError, reason
-from harness.executor import PrepareKernel, prepare_graph
+from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph, Partition
 from harness.graph.replay import copied, memory, random_inputs, replay
 from harness.heuristics.facts import Config
@@ -43,6 +43,7 @@ from harness.records.timing import WIDTH, Samples, Timer, Work
 from harness.runtime import module as modules
 from harness.runtime.device import current_target
 from harness.runtime.launch.launcher import Launcher
+from harness.runtime.launch.selecting import LaunchOn
 from harness.runtime.products import in_slices
 from harness.target import Target
 
@@ -373,22 +374,23 @@ def compiled_kernels(
     configs: Mapping[str, Config],
     cache: Path | None,
     load: modules.Load = modules.load,
-) -> PrepareKernel:
+) -> Launches:
     """Compiled kernels for the current device. ``configs`` are tuned configurations by module
     text; a kernel that has none gets its default configuration. Module files go to ``cache``."""
 
-    def kernel(module: EmittedModule) -> Launcher:
+    def kernel(module: EmittedModule) -> LaunchOn:
         loaded = load(module.text, cache)
-        return Launcher(loaded, configs.get(module.text, loaded.configs[0]), target, cache)
+        run = Launcher(loaded, configs.get(module.text, loaded.configs[0]), target, cache)
+        return lambda _stream, *args: run(args)
 
-    return kernel
+    return Launches(kernel)
 
 
 def region_provider(
-    region: CompiledRegion, kernel: PrepareKernel, device: torch.device, target: Target
+    region: CompiledRegion, launches: Launches, device: torch.device, target: Target
 ) -> Provider:
     """``region`` as a function of its inputs. Raises as ``launched_alone`` does."""
-    run = prepare_graph(launched_alone(region, target), kernel, device)
+    run = prepare_graph(launched_alone(region, target), launches, device)
     return lambda tensors: run(list(tensors))
 
 

@@ -21,6 +21,7 @@ from harness.codegen.source import EmittedModule
 from harness.devices.job import Context, Unusable
 from harness.dtypes import DType
 from harness.errors import HarnessError
+from harness.executor import Launches
 from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import copied, random_inputs, replay, torch_dtype
@@ -48,8 +49,10 @@ from harness.runtime.compile.compiling import CompileJob
 from harness.runtime.compile.static import compiled_binary, measure
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
+from tests.devices.standing_in import stand_in
 from tests.graph.building import GraphBuilder
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
+from tests.running import launched
 from tests.runtime import emitted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
@@ -146,12 +149,10 @@ def test_inductor_compiles_ahead_without_the_device(
 def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool) -> None:
     (region,) = compile_graph(graph, H100).regions
 
-    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
-        return lambda args: interpreter.launch(module.text, args)
-
+    launches = launched(lambda module, args: interpreter.launch(module.text, args))
     found = compared(
         graph,
-        harness=lambda _: region_provider(region, kernel, CPU, H100),
+        harness=lambda _: region_provider(region, launches, CPU, H100),
         eager=maker("eager", graph, CPU),
     )
     assert found["harness"].check is Check.PASSED, found
@@ -167,13 +168,13 @@ def test_launches_are_combined_as_where_the_region_runs(interpreter: Interpreter
     (region,) = compile_graph(b.graph(*scaled), H100).regions
     prepared: list[str] = []
 
-    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+    def kernel(module: EmittedModule) -> Callable[..., None]:
         prepared.append(module.category)
-        return lambda args: interpreter.launch(module.text, args)
+        return lambda _stream, *args: interpreter.launch(module.text, args)
 
     found = compared(
         region.region.graph,
-        harness=lambda _: region_provider(region, kernel, CPU, H100),
+        harness=lambda _: region_provider(region, Launches(kernel), CPU, H100),
         eager=maker("eager", region.region.graph, CPU),
     )
     assert len(region.launches) == 2 and prepared == ["for"]
@@ -413,11 +414,14 @@ def test_who_compares_has_the_modules_that_were_loaded_to_time_them(
     assert used and all(any(one is other for other in timed) for one in used)
 
 
-def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_path: Path) -> None:
+def test_backends_of_torch_compile_by_name_in_the_real_worker(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a process of its own: torch remembers there that it found no GPU."""
+    stand_in(monkeypatch, HANDLERS)
     (work,) = comparables(compile_graph(graph, H100).regions)
     names = ("eager", "aot_eager", "eager_noexcept", "relu_compile_error_TESTING_ONLY")
-    with PeerPool(names, tmp_path, 1, handlers=HANDLERS) as pool:
+    with PeerPool(names, tmp_path, 1) as pool:
         found = {row.compiler: row for row in pool.compare(work, {})}
     assert "a GPU is needed" in found["harness"].reason
     for name in names[:3]:
@@ -434,8 +438,9 @@ def test_what_inductor_compiles_is_kept_for_the_process_that_compares(
     # do headers that are compiled for the next graph.
     monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "1")
     monkeypatch.setenv("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")
+    stand_in(monkeypatch, HANDLERS)
     (work,) = comparables(compile_graph(graph, H100).regions)
-    with PeerPool(("inductor",), tmp_path, 1, handlers=HANDLERS) as pool:
+    with PeerPool(("inductor",), tmp_path, 1) as pool:
         (_, row) = pool.compare(work, {})
     assert row.check is Check.PASSED, row
     assert list((tmp_path / "inductor" / "fxgraph").glob("*/*/*"))

@@ -19,9 +19,15 @@ from harness.pipeline import compile_graph
 from harness.records.run import Check, RegionRecord
 from harness.target import H100
 from tests.devices.limits import limit_hangs_alone
+from tests.devices.standing_in import stand_in
 from tests.measure.peers.fake_worker import HANDLERS
 
 SMALL = Path(__file__).parents[3] / "suites" / "graphs" / "small"
+
+
+@pytest.fixture(autouse=True)
+def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch, HANDLERS)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +36,7 @@ def graph() -> CompiledGraph:
 
 
 def rows(tmp_path: Path, *against: str, seconds: float = 600.0) -> dict[str, RegionRecord]:
-    with PeerPool(against, tmp_path, 1, seconds, HANDLERS) as pool:
+    with PeerPool(against, tmp_path, 1, seconds) as pool:
         found = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     return {row.compiler: row for row in found}
 
@@ -55,7 +61,7 @@ def test_a_lost_process_costs_the_row_of_whom_it_ran(
 
 
 def test_fresh_processes_are_sets_and_failures_are_not_tried_again(tmp_path: Path) -> None:
-    with PeerPool(("eager", "crashes"), tmp_path, 1, 600.0, HANDLERS, processes=3) as pool:
+    with PeerPool(("eager", "crashes"), tmp_path, 1, 600.0, processes=3) as pool:
         ours, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     assert [s.process for s in ours.sets] == [s.process for s in eager.sets] == [0, 1, 2]
     assert ours.ms == 2.0
@@ -68,8 +74,8 @@ def test_the_first_process_can_be_one_that_times_other_things(tmp_path: Path) ->
     """Two processes that take turns on a device disturb what each other times."""
     against = ("eager", "crashes")
     with (
-        Pool([gpu()], 1e-3, tmp_path, HANDLERS) as first,
-        PeerPool(against, tmp_path, 1, 600.0, HANDLERS, processes=2, first=first) as pool,
+        Pool([gpu()], 1e-3, tmp_path) as first,
+        PeerPool(against, tmp_path, 1, 600.0, processes=2, first=first) as pool,
     ):
         _, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     assert [s.process for s in eager.sets] == [0, 1] and "exit status 7" in crashed.reason
@@ -95,7 +101,7 @@ def test_without_a_device_nothing_goes_on(tmp_path: Path) -> None:
 
 def test_inductor_is_compiled_ahead_for_every_region(tmp_path: Path, graph: CompiledGraph) -> None:
     work = comparables(graph.regions)
-    with PeerPool(("eager", "inductor", "inductor-tuned"), tmp_path, 2, 600.0, HANDLERS) as pool:
+    with PeerPool(("eager", "inductor", "inductor-tuned"), tmp_path, 2, 600.0) as pool:
         pool.prepare(work[:1])
         pool.prepare(work[1:])  # which finds what compares at work and leaves it alone
     warmed = sorted((tmp_path / "warmed").read_text().split("\n")[:-1])
@@ -109,7 +115,7 @@ def test_a_pool_that_is_closed_does_not_wait_for_what_compiles(
 ) -> None:
     """After Ctrl-C, which reaches the main thread alone."""
     monkeypatch.setenv("FAKE_WARM_SECONDS", "3600")
-    pool = PeerPool(("inductor",), tmp_path, 2, 300.0, HANDLERS)
+    pool = PeerPool(("inductor",), tmp_path, 2, 300.0)
     with ThreadPoolExecutor(1) as thread:
         preparing = thread.submit(pool.prepare, comparables(graph.regions))
         while not (tmp_path / "warmed").exists():
@@ -124,7 +130,7 @@ def test_a_region_reaches_the_worker_and_equal_ones_are_compared_once(
 ) -> None:
     work = comparables(graph.regions)
     assert sum(one.count for one in work) == sum(bool(r.launches) for r in graph.regions)
-    with PeerPool(("eager",), tmp_path, 1, 600.0, HANDLERS) as pool:
+    with PeerPool(("eager",), tmp_path, 1, 600.0) as pool:
         ours, eager = pool.compare(work[0], {})
     assert (ours.compiler, ours.kernels, eager.kernels) == ("harness", work[0].kernels, None)
     assert ours.region == work[0].name
