@@ -57,7 +57,8 @@ def test_a_kernel_is_known_by_the_last_node_it_computes() -> None:
 
 EMPTY_MODULE = (
     'CATEGORY = "poi"; BYTES = 4000000; SIGNATURE = {}; DIVISIBLE_BY_16 = (); OUTPUTS = ()',
-    "grid = get_args = call = reference = check = benchmark_all_configs = None",
+    *(f"def {name}(): ..." for name in ("grid", "get_args", "call", "reference", "check")),
+    "benchmark_all_configs = None",
 )
 CONFIG = Config((("XBLOCK", 128),), 4, 1)
 
