@@ -61,7 +61,7 @@ def export(
 ) -> dict[str, Any]:
     """What ``export.py`` answers, run by ``python`` with ``tree``'s package and ``path`` after it;
     with ``stages``, a folder, the compiler's stages write there what they make. Raises
-    ``CommitUnusable`` where the package cannot be imported or its process dies."""
+    ``CommitUnusable``, of what is ``named``, where it cannot be imported or its process dies."""
     request = {
         "tree": str(tree),
         "graphs": {name: str(file) for name, file in graphs.items()},
