@@ -30,7 +30,7 @@ from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import Partition, combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
-from harness.errors import FallbackWarning, FellBack, HarnessError, LayoutWarning
+from harness.errors import FallbackWarning, FellBack, HarnessError, LayoutWarning, unknown
 from harness.executor import Launches, prepare_graph
 from harness.executor.graphs import Sizes
 from harness.executor.recording import Record, Recorded, cuda_graph
@@ -93,8 +93,10 @@ def backend(
     ``deterministic``, ``tuning_table``. A ``mode`` is short for some of them. Its reports are not
     kept; pass a ``Compiler`` for them.
     """
-    named = _MODES.get(mode or "default", {f"mode={mode}": True})
-    given = {**named, **(options or {}), **other}
+    if (mode := mode or "default") not in _MODES:
+        where = 'torch.compile(…, backend="harness", mode=…)'
+        raise unknown("the backend has no such mode", str(mode), _MODES, where, most=None)
+    given = {**_MODES[mode], **(options or {}), **other}
     switches, tuning = parsed(given, _SWITCHES)
     devices = _shared_devices(tuning if device_of(gm, example_inputs).type == "cuda" else None)
     compiler = Compiler(devices=devices, **switches)

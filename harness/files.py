@@ -27,6 +27,7 @@ _CAUSES = {
     errno.EPERM: "the folder may not be written",
     errno.ENOTDIR: "a file stands where a folder should be",
     errno.EEXIST: "a file stands where a folder should be",
+    errno.EAGAIN: "another process is writing it",
 }
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError, unknown
+from harness.files import read_text
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off")
@@ -145,7 +146,7 @@ class _Environment:
 
 
 def _wrong(name: str, what: str, got: str, expected: str, remedy: str) -> UsageError:
-    where = f"environment variable {name}"
+    where = f"{name} of the environment or a file of defaults"
     return UsageError(what, where, got, expected, f"unset {name}, or {remedy}")
 
 
@@ -197,24 +198,23 @@ def declared(directory: Path) -> dict[str, str]:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
+    what, others = "a file of defaults", path.name == "pyproject.toml"
+    remedy = "correct the line, or remove the file"
     try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    except (OSError, UnicodeDecodeError):
+        text = read_text(path, UsageError, what, "TOML", remedy) if path.is_file() else ""
+    except UsageError:
+        if not others:
+            raise
         return None
-    if not text or (path.name == "pyproject.toml" and "tool.harness" not in text):
+    if not text or (others and "tool.harness" not in text):
         return None
     import tomllib
 
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(
-            "a file of defaults is not TOML",
-            where=str(path),
-            got=str(error),
-            remedy="correct the line, or remove the file",
-        ) from error
-    found = found.get("tool", {}).get("harness") if path.name == "pyproject.toml" else found
+        raise UsageError(f"{what} is not TOML", str(path), str(error), remedy=remedy) from error
+    found = found.get("tool", {}).get("harness") if others else found
     return found if isinstance(found, dict) else None
 
 
@@ -233,7 +233,7 @@ def _text(path: Path, key: str, value: Any) -> str:
             remedy="change the value, or remove the line",
         )
     if key in _FOLDERS:
-        return str(path.parent / Path(value).expanduser())
+        return value if value.startswith("~") else str(path.parent / value)
     return str(int(value)) if kind is bool else str(value)
 
 

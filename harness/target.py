@@ -66,5 +66,5 @@ def find_target(name: str) -> Target:
     """The target called ``name``. Raises ``UnknownName`` with the nearest ones."""
     if name in TARGETS:
         return TARGETS[name]
-    remedy = "name one of these, or leave the option out"
-    raise unknown("there is no such target", name, TARGETS, "--target", remedy, most=None)
+    where, remedy = "--target or HARNESS_TARGET", "name one of these, or leave it out"
+    raise unknown("there is no such target", name, TARGETS, where, remedy, most=None)

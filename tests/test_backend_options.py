@@ -39,7 +39,7 @@ from harness.target import TARGETS
         ({"assert_no_nan": 2}, "is a switch", "True, False"),
         ({3: True}, "does not know this option", "tune"),
         ({"tune": ["guided"]}, "no way to tune", "guided"),
-        ({"tuning_table": 7}, "is a file", "a path"),
+        ({"tuning_table": 7}, "is a file", "a file"),
         ({"tuning_table": "no/such.json"}, "is a file", "a file"),
     ],
     ids=str,
@@ -48,6 +48,12 @@ def test_options_that_make_no_sense(options: dict[Any, Any], match: str, expecte
     with pytest.raises(UsageError, match=match) as caught:
         backend(torch.fx.symbolic_trace(lambda t: t.sin()), [torch.ones(2)], options=options)
     assert expected in caught.value.expected
+
+
+def test_a_mode_that_there_is_not_names_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match="no such mode") as caught:
+        backend(torch.fx.symbolic_trace(lambda t: t.sin()), [torch.ones(2)], mode="max-autotun")
+    assert caught.value.expected.startswith("max-autotune")
 
 
 def test_options_of_tuning_change_nothing_in_the_interpreter() -> None:
@@ -88,7 +94,7 @@ def test_settings_and_table_reach_the_tuner(
     kernels.table = LookupTable.load(path)
     assert kernels.candidates(loaded)[0] == other
     selected = object.__new__(SelectedKernel)
-    selected.text, selected.owner, selected._loaded = kernel.module.text, kernels, loaded
+    selected.text, selected.owner, selected.loaded = kernel.module.text, kernels, loaded
     monkeypatch.setattr(SelectedKernel, "_first", lambda _self, _loaded: other)
     assert selected._tuned(loaded, []) == other
     assert asked[0].settings is settings and asked[0].table is kernels.table

@@ -131,10 +131,22 @@ def test_a_default_that_makes_no_sense_is_named(tmp_path: Path, text: str, what:
     assert "harness.toml" in caught.value.where
 
 
-def test_a_file_of_defaults_that_is_not_toml_is_named(tmp_path: Path) -> None:
-    (tmp_path / "harness.toml").write_text("target = ")
-    with pytest.raises(UsageError, match="not TOML"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"target = ", "a file of defaults is not TOML"),
+        (b"jobs = 1\ntarget = '\xda'", "harness.toml:2: a file of defaults is not UTF-8"),
+        (b"results = '~no such user/x'", "the home folder of a user who does not exist"),
+    ],
+)
+def test_a_file_of_defaults_that_is_not_toml_is_named(
+    tmp_path: Path, text: bytes, said: str
+) -> None:
+    (tmp_path / "harness.toml").write_bytes(text)
+    with pytest.raises(UsageError, match=said):
         from_environment({}, tmp_path)
+    (tmp_path / "harness.toml").rename(tmp_path / "pyproject.toml")
+    from_environment({}, tmp_path)  # it is others', too
 
 
 def test_a_project_without_defaults_declares_nothing(tmp_path: Path) -> None:

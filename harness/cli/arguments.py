@@ -112,5 +112,7 @@ Order: TypeAlias = Annotated[
     Literal["history", "time"], "history: first parents of HEAD; time: when the runs began."
 ]
 Repository: TypeAlias = Annotated[
-    Path | None, "Whose history. Default: that of the working directory."
+    Path | None,
+    "Whose history. Default: that of the working directory.",
+    typer.Option(exists=True, file_okay=False),
 ]

@@ -4,6 +4,7 @@
 1    a kernel failed its check or its compile, or the command could not be carried out
 2    wrong usage: the command line, a name in it, or a damaged graph file
 130  interrupted
+141  the reader of the answer went away (a pager, head)
 
 Those that judge (``gate``: compare, confirm, changes) tell more apart:
 
@@ -39,7 +40,7 @@ from harness.report import output
 from harness.report.output import Form, Progress, Report, Watch
 from harness.runtime.compile.cache import usable
 
-FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+FINE, FAILED, WRONG_USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED = 1, 2, 3, 4
 
 
@@ -219,12 +220,11 @@ def _told(error: BaseException, *, as_json: bool) -> int:
             if as_json:
                 output.emit(json.dumps({"error": describe(error)}, indent=2))
             return WRONG_USAGE if isinstance(error, UsageError | GraphError) else FAILED
-        case BrokenPipeError():
-            # The reader went away (a pager, head): python would complain once more at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         case OSError():  # the system's own words about a file or the standard output
-            if error.filename is None:  # the answer could not be written: as above
+            if error.filename is None:  # else python would complain once more at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                return UNREAD
             output.note(
                 f"error: {error.filename or 'standard output'}: {error.strerror or error}\n"
                 "  what to do: check the space, the permissions and the name; --debug shows where"

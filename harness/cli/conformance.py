@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
-from harness.cli.command import FAILED, FINE, Answer, command
+from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import unknown
 from harness.records.names import is_chosen
-from harness.report.output import Report, emit
-from harness.table import Block, Column, Fit, Table, Text
+from harness.report.output import Report, emit, note
+from harness.table import Block, Column, Fit, Table, Text, plural
 
 if TYPE_CHECKING:
     from harness.conformance.fuzz import Trial
 
+R = TypeVar("R")
 _JOBS = Annotated[int, "Worker processes.", typer.Option("--jobs", "-j", min=1)]
 _JOURNAL = Annotated[Path | None, "Go on where an earlier run stopped: its rows are in this file."]
 _SECONDS = Annotated[float, "How long to go on.", typer.Option(min=1.0)]
@@ -31,6 +33,24 @@ def _require(device: str) -> None:
         from harness.runtime.device import require
 
         require()
+
+
+def _gathered(rows: Iterable[R], end: float, hear: Callable[[R, int], None]) -> tuple[list[R], int]:
+    """The ``rows`` that come before ``end`` or Ctrl-C, after each of which ``hear`` gets it and how
+    many there are; and the exit status so far. Hours of rows are an answer, whatever ends them."""
+    found: list[R] = []
+    try:
+        for row in rows:
+            found.append(row)
+            hear(row, len(found))
+            if time.monotonic() > end:
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        note(f"interrupted after {len(found)}: what they showed")
+        return found, INTERRUPTED
+    return found, FINE
 
 
 @command(table=True, only=True)
@@ -68,22 +88,21 @@ def conformance(
             names = dict.fromkeys(case.operator for case in cases)
             what, remedy = "no operator of the database is called so", "leave -k out to try all"
             raise unknown(what, " ".join(answer.only), names, "-k", remedy)
-        rows: list[operators.Row] = []
         progress.update("operators", 0, len(wanted))
-        for row in operators.run(wanted, samples, jobs, folder, journal, device):
-            rows.append(row)
-            progress.update(row.operator, len(rows), len(wanted))
-            if time.monotonic() > end:
-                break
+        rows, status = _gathered(
+            operators.run(wanted, samples, jobs, folder, journal, device),
+            end,
+            lambda row, count: progress.update(row.operator, count, len(wanted)),
+        )
     order = operators.CATEGORIES.index
     rows.sort(key=lambda row: (order(row.category), row.operator, row.dtype, row.backward))
     counts = Counter(row.category for row in rows)
     summary = ", ".join(f"{counts[name]} {name}" for name in operators.CATEGORIES if counts[name])
     documents = [asdict(row) for row in rows]
-    tried = f"{len(rows)} cases, {sum(row.samples for row in rows)} inputs"
+    tried = f"{plural(len(rows), 'case')}, {plural(sum(row.samples for row in rows), 'input')}"
     blocks: list[Block] = [Table(_COLUMNS, documents), Text(f"{tried}: {summary}")]
     answer.tell(Report(lambda: blocks, lambda: {"operators": documents}, lambda: documents))
-    return FAILED if counts["wrong"] or counts["error"] else FINE
+    return status or (FAILED if counts["wrong"] or counts["error"] else FINE)
 
 
 _COLUMNS = (
@@ -117,39 +136,37 @@ def fuzz(
     harness fuzz --jobs 16 --count 10000 --seconds 3600 --journal fuzz.jsonl
     """
     began = time.monotonic()
-    trials: list[Trial] = []
     with answer.cache() as folder, answer.progress("starting") as progress:
         from harness.conformance import fuzz as fuzzing  # imports torch
 
         _require(device)
-        for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
-            trials.append(trial)
+
+        def hear(trial: Trial, count: int) -> None:
             if trial.faults and not answer.quiet:
                 text = (f"# program {trial.seed}", trial.program)
                 emit("\n".join((*text, *(f"# {line}" for line in trial.faults))))
-            progress.update(f"program {trial.seed}", len(trials), programs)
-            if time.monotonic() - began > seconds:
-                break
+            progress.update(f"program {trial.seed}", count, programs)
+
+        made = fuzzing.fuzz(seed, programs, jobs, folder, journal, device)
+        trials, status = _gathered(made, began + seconds, hear)
     took, wrong = time.monotonic() - began, [trial for trial in trials if trial.faults]
-    kernels, calls = sum(t.kernels for t in trials), sum(t.library_calls for t in trials)
-    torchs = sum(bool(t.torchs) for t in trials)
     seeds = {t.seed for t in trials}
     begun = sorted(set(range(seed, max(seeds))) - seeds)[: jobs - 1]  # one by each other process
-    summary = Text(
-        f"programs {seed} to {max(seeds)}: {len(trials) - len(wrong)} of "
-        f"{len(trials)} right ({torchs} but for what torch.compile changes with any backend), "
-        f"{kernels} kernels, {calls} library calls, {took:.0f} s"
-        + (f"; not finished: {', '.join(map(str, begun))}" if begun else "")
-    )
     document = {
         "seed": seed,
         "seconds": took,
         "programs": len(trials),
         "unfinished": begun,
-        "torchs": torchs,
-        "kernels": kernels,
-        "library_calls": calls,
+        "torchs": sum(bool(t.torchs) for t in trials),
+        "kernels": sum(t.kernels for t in trials),
+        "library_calls": sum(t.library_calls for t in trials),
         "findings": [asdict(trial) for trial in sorted(wrong, key=lambda t: t.seed)],
     }
+    summary = Text(
+        f"programs {seed} to {max(seeds)}: {len(trials) - len(wrong)} of {len(trials)} right "
+        f"({document['torchs']} but for what torch.compile changes with any backend), "
+        f"{document['kernels']} kernels, {document['library_calls']} library calls, {took:.0f} s"
+        + (f"; not finished: {', '.join(map(str, begun))}" if begun else "")
+    )
     answer.tell(Report(lambda: [summary], lambda: document))
-    return FAILED if wrong else FINE
+    return status or (FAILED if wrong else FINE)

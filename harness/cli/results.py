@@ -67,7 +67,7 @@ def import_(
     paths: Annotated[
         list[Path],
         "asv's results folder or files of it, or JSON files of pytest-benchmark.",
-        typer.Argument(metavar="PATH"),
+        typer.Argument(metavar="PATH", exists=True),
     ],
     dry_run: Annotated[bool, "Say what would be imported, write nothing."] = False,
 ) -> int:

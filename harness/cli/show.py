@@ -46,9 +46,7 @@ def show(
     kernel: Annotated[
         str | None, "Print the emitted module of this kernel instead.", typer.Option("--module")
     ] = None,
-    by: Annotated[
-        str | None, "Sum a run of the corpus up: by all, kind, family, model, pattern."
-    ] = None,
+    by: Annotated[rollup.By | None, "Sum a run of the corpus up."] = None,
     baseline: Annotated[str | None, "With --by: another run, or a compiler of --against."] = None,
     unchanged: Annotated[
         bool,
@@ -77,6 +75,9 @@ def show(
         text = _module(found, kernel)  # as it is for a file or a program, cleaned for a terminal
         output.emit(clean(text) if sys.stdout.isatty() else text)
         return FINE
+    if by is None and (baseline is not None or unchanged):
+        what = "--baseline and --unchanged are of a sum"
+        raise UsageError(what, expected="--by all, kind …")
     if by is not None:
         answer.tell(_summed_up(answer, found, by, baseline, unchanged))
         return FINE
@@ -86,8 +87,6 @@ def show(
 
 def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchanged: bool) -> Report:
     """A run of the corpus by model, family or kind, against a run or a compiler."""
-    if by not in rollup.BY:
-        raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
     options = answer.options
     with answer.progress("reading the corpus"):
         corpus = corpora.load(corpus_folder(options, run.suite) or options.suites / CORPUS)

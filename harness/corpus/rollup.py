@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 from harness.corpus.store import Corpus
 from harness.errors import UsageError
@@ -19,7 +20,7 @@ from harness.measure.peers.jobs import OURS
 from harness.measure.peers.ratios import Ratio
 from harness.records.run import Check, GraphRecord, Run
 
-BY = ("all", "kind", "family", "model", "pattern")
+By = Literal["all", "kind", "family", "model", "pattern"]
 _ALPHA = 0.05
 """Chance that any interval of a table misses its score."""
 _ENOUGH = 8

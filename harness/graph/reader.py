@@ -45,7 +45,9 @@ def load(path: str | os.PathLike[str]) -> Graph:
 
 
 def is_graph(path: Path) -> bool:
-    """Whether the file at ``path`` begins as a graph file does (empty: as good as none)."""
+    """Whether there is a file at ``path`` that begins as a graph file does, or an empty one."""
+    if not path.is_file():
+        return False
     with path.open("rb") as file:
         first = file.readline(80).decode("utf-8", "replace").rstrip()
     return not path.stat().st_size or _HEADER.match(first) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -50,17 +50,23 @@ def find(results: Path, name: str = LATEST) -> Path:
     if not matches and len(given) >= _FEWEST:
         both = [(path, _commit(path)) for path in known]
         matches = [p for p, one in both if one.startswith(given) or given.startswith(one)]
-    if len(matches) == 1 or any(path.stem == name for path in matches):
-        return next((path for path in matches if path.stem == name), matches[0])
     if matches:
-        raise UsageError(
-            f"{len(matches)} runs begin like that",
-            got=name,
-            expected=", ".join(path.stem for path in matches[-5:]),
-            remedy="give more of the identifier",
-        )
+        return the_one(matches, name)
     newest, remedy = [path.stem for path in reversed(known)], "list them: harness list --runs"
     raise unknown("there is no such run", name, newest, str(results), remedy)
+
+
+def the_one(matches: Sequence[Path], name: str, kind: str = "runs") -> Path:
+    """Of files of ``kind`` that begin with ``name`` the only one, or the one that is called
+    so. Raises ``UsageError`` if there are several."""
+    if len(matches) == 1 or any(path.stem == name for path in matches):
+        return next((path for path in matches if path.stem == name), matches[0])
+    raise UsageError(
+        f"{len(matches)} {kind} begin like that",
+        got=name,
+        expected=", ".join(path.stem for path in matches[-5:]),
+        remedy="give more of the identifier",
+    )
 
 
 def no_runs(results: Path) -> UnknownName:

@@ -45,8 +45,6 @@ def read(paths: list[Path], follow: Callable[[str, int, int], None] = lambda *_:
     holds neither kind, ``RecordError`` if all that could be imported is damaged."""
     found = Imported()
     for path in paths:
-        if not path.exists():
-            raise UsageError("there is no such file or folder", where=str(path))
         skipped = ("machine.json", "benchmarks.json")
         inside = (file for file in sorted(path.rglob("*.json")) if file.name not in skipped)
         files = [path] if path.is_file() else list(inside)

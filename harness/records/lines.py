@@ -110,14 +110,15 @@ class Kept(UserDict[Any, T], Closing):
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each whole line's place (``file:number``) and value; a torn last line is left out. Raises
-    ``RecordError`` for a damaged line before that, ``OSError`` for an unreadable file."""
+    """Each whole line's place (``file:number``) and value; a torn last line is left out: the
+    beginning of an object, or what a disk makes of one. Raises ``RecordError`` for any other
+    damaged line, ``OSError`` for an unreadable file."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, text in enumerate(lines, start=1):
         try:
             value = json.loads(text)
         except ValueError:
-            if number == len(lines):
+            if number == len(lines) and text.startswith(("{", "\0")):
                 return
             value = None
         if not isinstance(value, dict):

@@ -386,8 +386,8 @@ def from_json(kind: type[T], value: Any, where: str) -> T:
         said, _, place = str(error).partition(" - at `$")
         expected, _, got = said.partition(", got ")
         raise RecordError(
-            "a run file does not hold what it should",
+            "a record does not hold what it should",
             where + place.rstrip("`"),
-            got=got or "nothing",
-            expected=expected.removeprefix("Expected "),
+            got=got or said,
+            expected=expected.removeprefix("Expected ") if got else kind.__name__,
         ) from error

@@ -219,7 +219,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
     Where the suite is a corpus, ``suite`` is its name, or its name and which of its patterns are
     meant (``corpus:kind=reduction sample=20``). Such a text, and the name of one of the patterns of
     the corpus that comes with the suites, are names in any suite."""
-    if names and all(is_file(name) for name in names):
+    if names and ":" not in suite and all(is_file(name) for name in names):
         return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
     if (corpus := corpus_folder(options, suite)) is not None:
         return _corpus_graphs(options, corpus, suite.partition(":")[2], names)
@@ -354,17 +354,18 @@ def is_user_file(name: str) -> bool:
 
 def is_file(name: str) -> bool:
     """Whether ``name`` means a file or a folder and not a graph of a suite."""
-    return name.endswith(".py") or "/" in name or Path(name).is_dir()
+    return name.endswith(".py") or "/" in name or bool(name) and Path(name).is_dir()
 
 
 def _by_path(path: Path) -> Iterator[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
     from harness.graph.text import is_graph
 
-    candidates = [path] if path.is_file() else sorted(path.glob("*.py"))
+    candidates = sorted(path.glob("*.py")) if path.is_dir() else [path]
     if not (files := [file for file in candidates if is_graph(file)]):
+        kind = "folder" if path.is_dir() else "file"
         raise UnknownName(
-            "the file holds no graph" if path.is_file() else "there is no such graph file",
+            f"the {kind} holds no graph" if path.exists() else "there is no such graph file",
             got=str(path),
             expected="a graph saved by harness capture, a folder of them, or a name that harness "
             "list shows",

@@ -285,7 +285,8 @@ def commit_side(
     files = {graph.name: graph.path.resolve() for graph in graphs}
     # Another interpreter has its own packages.
     path = [entry for entry in sys.path if entry] if python == sys.executable else []
-    named = commit or str(repository)
+    named = commit[:12] if commit else str(repository)
+    named += f" in {python}" * (python != sys.executable)
     with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
         tree = repository
         if commit is not None:

@@ -108,7 +108,7 @@ class Site:
         target = self.overlay.target
         exported = self.scratch / "exports" / f"{commit[:16]}-{target}-{self._graphs_key}.json"
         if not exported.is_file():
-            answer = tree.export(unpacked, commit, self._files, target, path=self.search)
+            answer = tree.export(unpacked, commit[:12], self._files, target, path=self.search)
             write_atomically(exported, json.dumps(answer).encode())
         return replace(self.overlay, commit=commit, tree=str(unpacked), exported=str(exported))
 

@@ -328,7 +328,7 @@ def _add_code_generation(
 ) -> list[str]:
     """Seconds of each repeat, by graph, in fresh processes with the commit's package."""
     files = graph_files(options, tuple(graphs))
-    given = (Path(overlay.tree), overlay.commit, files, overlay.target, wanted.repeats)
+    given = (Path(overlay.tree), overlay.commit[:12], files, overlay.target, wanted.repeats)
     answers = [export(*given, overlay.search)["graphs"] for _ in range(wanted.compilers)]
     for graph, row in graphs.items():
         if seconds := [s for a in answers for s in a.get(graph, {}).get("seconds", [])]:

@@ -100,7 +100,7 @@ def test_samples_versions_and_static_values_are_kept(history: History) -> None:
 
 def test_a_commit_that_does_not_import_is_skipped_with_a_sentence(history: History) -> None:
     assert history.status == 2
-    assert f"{history.broken[:12]}: the compiler of a commit cannot be used" in history.said
+    assert f"{history.broken[:12]}: the compiler cannot be used" in history.said
     assert "SyntaxError" in history.said
     assert "Traceback" not in history.said
     assert set(values(history, history.broken, GBPS).values()) == {None}

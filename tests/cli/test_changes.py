@@ -36,6 +36,15 @@ def regression(results: Path, commits: tuple[Path, list[str]]) -> str:
     return commits[1][10]
 
 
+@pytest.mark.parametrize("command", [("changes",), ("report", "-o", "site")])
+def test_a_repository_that_is_not_there_is_wrong_usage(
+    harness: Command, results: Path, command: tuple[str, ...]
+) -> None:
+    answer = harness(*command, "--repository", results / "none")
+    assert answer.status == 2
+    assert "--repository" in answer.err and "does not exist" in answer.err
+
+
 def test_a_regression_ends_with_status_1(
     harness: Command, regression: str, commits: tuple[Path, list[str]]
 ) -> None:

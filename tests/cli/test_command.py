@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import typer
 
 from harness.cli.command import Answer, command
 from harness.conformance.fuzz import Trial
+from harness.conformance.operators import Row
 from harness.errors import (
     CheckFailed,
     DamagedGraph,
@@ -168,6 +170,22 @@ def test_programs_below_those_of_a_journal_were_not_begun(
     monkeypatch.setattr("harness.conformance.fuzz.fuzz", lambda *_: map(Trial, (90_000, 0, 2)))
     assert json.loads(harness("fuzz", "--jobs", 2, "--json").out)["unfinished"] == [1]
     assert "not finished" not in harness("fuzz").out, "one process finishes what it begins"
+
+
+@pytest.mark.parametrize("command", ["fuzz", "conformance"])
+def test_what_was_tried_before_ctrl_c_is_told(
+    harness: Command, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def rows(*_: object) -> Iterator[object]:
+        yield Row("neg", "wrong", "no", 3) if command == "conformance" else Trial(7, faults=("no",))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.conformance.fuzz.fuzz", rows)
+    monkeypatch.setattr("harness.conformance.operators.run", rows)
+    answer = harness(command)
+    assert answer.status == 130
+    assert "interrupted after 1: what they showed" in answer.err
+    assert ("0 of 1 right" if command == "fuzz" else "1 case, 3 inputs: 1 wrong") in answer.out
 
 
 def test_what_takes_long_says_what_it_is_at(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.cli.run import _Follower
-from harness.errors import UnknownName
+from harness.errors import UnknownName, UsageError
 from harness.history import store
 from harness.options import from_environment
 from harness.records.names import find, is_chosen
@@ -164,9 +164,18 @@ def test_graphs_are_chosen_by_pattern_and_folder(tmp_path: Path) -> None:
         ("adamw_step", False),
         (QUICK, True),
     ]
-    for nothing in ("lama*x", str(tmp_path / "small" / "none")):
-        with pytest.raises(UnknownName):
+    (tmp_path / "empty" / "folder.py").mkdir(parents=True)
+    for nothing, said in (
+        ("lama*x", "no graph"),
+        ("", "no graph"),
+        (str(tmp_path / "small" / "none"), "no such graph file"),
+        (str(tmp_path / "model.py"), "the file holds no graph"),
+        (str(tmp_path / "empty"), "the folder holds no graph"),
+    ):
+        with pytest.raises(UnknownName, match=said):
             find_graphs(options, "default", [nothing])
+    with pytest.raises(UsageError, match="only the patterns of a corpus"):
+        find_graphs(options, "default:bytes>1MB", [str(tmp_path)])
 
 
 def test_k_of_a_run_means_graphs_or_else_kernels() -> None:

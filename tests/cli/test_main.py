@@ -145,3 +145,11 @@ def test_usage_lines_have_no_doubled_brackets(harness: Command) -> None:
         usage = harness(command, "-h").out.splitlines()[0]
         assert "...]" not in usage, usage
         assert "...}" not in usage, usage
+
+
+def test_a_reader_that_goes_away_is_no_failure() -> None:
+    """Neither 1, a kernel that failed, nor a word: as the shell says of any other command."""
+    command = f"'{sys.executable}' -c 'from harness.cli.main import main; main()' {{}} | head -c 1"
+    shell = ["bash", "-o", "pipefail", "-c", command.format("list --suite corpus --json")]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "{", "")

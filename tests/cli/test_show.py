@@ -70,6 +70,13 @@ def test_no_runs(harness: Command, name: str) -> None:
     assert "no runs yet" in answer.err
 
 
+@pytest.mark.parametrize("option", [("--baseline", "inductor"), ("--unchanged",)])
+def test_what_is_of_a_sum_needs_one(harness: Command, path: Path, option: tuple[str, ...]) -> None:
+    answer = harness("show", *option)
+    assert answer.status == 2
+    assert "expected: --by all, kind" in answer.err
+
+
 def test_a_torn_file(harness: Command, path: Path) -> None:
     path.write_bytes(path.read_bytes()[:50])
     answer = harness("show")

@@ -77,6 +77,13 @@ def test_an_ambiguous_beginning_names_the_candidates(results: Path) -> None:
     assert NAMES[2] in caught.value.expected
 
 
+def test_of_several_nights_none_is_taken_by_itself() -> None:
+    nights = [Path("x/nights/20260102-1.json"), Path("x/nights/20260102-2.json")]
+    assert lookup.the_one(nights[1:], "2026", "nights") == nights[1]
+    with pytest.raises(UsageError, match="2 nights begin like that"):
+        lookup.the_one(nights, "2026", "nights")
+
+
 def test_an_unknown_name_gets_the_nearest(results: Path) -> None:
     with pytest.raises(UnknownName) as caught:
         lookup.find(results, "20260101-000000-aaaaaab")

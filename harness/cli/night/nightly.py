@@ -102,8 +102,9 @@ def accept(
     harness accept 20260102-030405 --why 'a new driver'
     """
     results = answer.options.results
-    of_night = [p for p in nights.nights(results) if name == "latest" or p.stem.startswith(name)]
-    night = nights.load(of_night[-1]) if of_night else None
+    every = nights.nights(results)
+    of_night = every[-1:] if name == "latest" else [p for p in every if p.stem.startswith(name)]
+    night = nights.load(lookup.the_one(of_night, name, "nights")) if of_night else None
     run = store.load(lookup.find(results, name if night is None else night.run))
     left = len(night.not_measured) + len(night.unexamined) if night else 0
     why_not = ["it was interrupted"] * (not run.complete)
@@ -145,7 +146,7 @@ def report(
     results: Annotated[
         Path | None,
         "Default: the results folder (HARNESS_RESULTS).",
-        typer.Argument(metavar="RESULTS"),
+        typer.Argument(metavar="RESULTS", exists=True, file_okay=False),
     ] = None,
     machine: Annotated[
         str, "A part of a machine's name: its pages alone. Default: all, newest first."

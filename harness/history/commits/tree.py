@@ -51,7 +51,7 @@ def unpack(repository: Path, commit: str, package: str, folder: Path) -> Path:
 
 def export(
     tree: Path,
-    commit: str,
+    named: str,
     graphs: Mapping[str, Path],
     target: str,
     repeats: int = 0,
@@ -61,7 +61,7 @@ def export(
 ) -> dict[str, Any]:
     """What ``export.py`` answers, run by ``python`` with ``tree``'s package and ``path`` after it;
     with ``stages``, a folder, the compiler's stages write there what they make. Raises
-    ``CommitUnusable`` where the package cannot be imported or its process dies."""
+    ``CommitUnusable``, of what is ``named``, where it cannot be imported or its process dies."""
     request = {
         "tree": str(tree),
         "graphs": {name: str(file) for name, file in graphs.items()},
@@ -69,7 +69,7 @@ def export(
         "repeats": repeats,
         "stages": None if stages is None else str(stages),
     }
-    return answered(request, [str(tree), *path], python, commit)
+    return answered(request, [str(tree), *path], python, named)
 
 
 def answered(
@@ -103,11 +103,11 @@ def _run(request: str, path: Sequence[str], python: str) -> str:
     return f"exit status {done.returncode}" + (f": {lines[-1]}" if lines else "")
 
 
-def _unusable(commit: str, got: str, said: str) -> CommitUnusable:
+def _unusable(named: str, got: str, said: str) -> CommitUnusable:
     return CommitUnusable(
-        "the compiler of a commit cannot be used",
-        where=commit[:12],
+        "the compiler cannot be used",
+        where=named,
         got=f"{got} ({said})" if said else got,
         expected="a package that imports with this Python, torch and triton",
-        remedy="nothing of it is measured; leave it out, or take the commit that mends it",
+        remedy="nothing of it is measured; leave it out, or take one that works",
     )

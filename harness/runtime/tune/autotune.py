@@ -4,13 +4,14 @@ tensors end up bit for bit what they were."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError, nearest
+from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, unknown
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.trials import Origin, Resources, Tuned
@@ -51,38 +52,30 @@ Tuning = tuple[bool, Settings, Path | None]
 def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, Any], Tuning]:
     """What ``torch.compile(…, backend="harness", options={…})`` may say: the ``switches`` that are
     ``given`` (``templates`` may be "timed"), and how to tune. Raises ``UsageError``."""
+    where = 'torch.compile(…, backend="harness", options={…})'
+    wrong = functools.partial(unknown, where=where, most=None)
     known = (*switches, *_TUNING)
     for name, value in given.items():
         if name not in known:
             what = "the backend does not know this option"
-            remedy = "make a harness.backend.Compiler and pass it as the backend"
-            raise _wrong(what, str(name), known, remedy)
+            remedy = "name one of these; a harness.backend.Compiler as the backend takes more"
+            raise wrong(what, str(name), known, remedy=remedy)
         words = ("timed",) if name == "templates" else ()
         fits = value in (True, False, *words)
         if name not in ("tune", "tuning_table") and not fits:
             what = f"the option {name} is a switch"
-            raise _wrong(what, repr(value), ("True", "False", *words), "say which")
+            raise wrong(what, repr(value), ("True", "False", *words))
     tune, table = given.get("tune", False), given.get("tuning_table")
     if tune is not True and tune is not False and tune not in [*SEARCHES]:
         what = "the option tune is no way to tune"
-        raise _wrong(what, str(tune), ("True", "False", *SEARCHES), "name one of these")
-    if table is not None and not isinstance(table, str | Path):
-        raise _wrong("the option tuning_table is a file", repr(table), ("a path",), "name the file")
+        raise wrong(what, str(tune), ("True", "False", *SEARCHES))
     search = SEARCHES["none" if isinstance(tune, bool) else tune]()
     settings = Settings(search, bool(given.get("deterministic", False)))
-    file = None if table is None else Path(table).absolute()
-    if file is not None and not file.is_file():
+    if table is not None and not (isinstance(table, str | Path) and Path(table).is_file()):
         remedy = "write it with `harness tune GRAPH --save-table FILE`"
-        raise _wrong("the option tuning_table is a file", str(file), ("a file",), remedy)
+        raise wrong("the option tuning_table is a file", str(table), ("a file",), remedy=remedy)
     chosen = {name: given[name] for name in switches if name in given}
-    return chosen, (tune is not False, settings, file)
-
-
-def _wrong(what: str, got: str, expected: Sequence[str], remedy: str) -> UsageError:
-    near = nearest(got, expected)
-    where = 'torch.compile(…, backend="harness", options={…})'
-    remedy = f"did you mean {near[0]}?" if near else remedy
-    return UsageError(what, where, got, ", ".join(expected), remedy)
+    return chosen, (tune is not False, settings, Path(table).absolute() if table else None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

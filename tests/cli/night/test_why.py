@@ -123,7 +123,7 @@ def test_a_search_ends_on_the_commit_with_both_modules_and_the_cause(
     answer = harness("bisect", "mul", made[0], "HEAD", *where)
     assert answer.status == 0
     assert answer.out.startswith(f"FIRST BAD\n  {made[8][:10]} change 8 (t)\n")
-    assert f"skipped: {made[6][:10]} change 6 (t): the compiler of a commit" in answer.out
+    assert f"skipped: {made[6][:10]} change 6 (t): the compiler cannot" in answer.out
     assert "SOURCE CHANGED" in answer.out
     assert "B÷A 1.0" in answer.out
     assert "wrong with at most 5 % chance" in " ".join(answer.out.split())
@@ -169,11 +169,15 @@ def test_of_a_merge_the_answer_says_how_to_search_inside_it(
         (("mull", "HEAD~11", "HEAD"), "neither side generates a kernel of that name"),
         (("mul", "0123456789", "HEAD"), "no run, commit, module file or compiler"),
         (("mul", "HEAD~6", "HEAD"), None),
-        (("mul", "HEAD~5", "HEAD"), "the compiler of a commit cannot be used"),
+        (("mul", "HEAD~5", "HEAD"), "the compiler cannot be used"),
         (("mul", "a", "b", "--environment", "a=/nowhere"), "do not lead from GOOD to BAD"),
         (
             ("mul", "a", "b", "--environment", "a=/nowhere", "--environment", "b=/nor"),
             "error: --environment: no such interpreter\n  got: /nowhere, /nor\n",
+        ),
+        (
+            ("mul", "a", "b", "--environment", "a=/bin/true", "--environment", "b=/bin/true"),
+            " in /bin/true: the compiler cannot be used",
         ),
     ],
 )
