@@ -260,16 +260,6 @@ def _is_ordered(value: ir.Value) -> bool:
     return isinstance(value, ir.Scan | ir.Sort)
 
 
-_Key = tuple[Use, str, sympy.Expr]
-_Choice = tuple[Hashable, tuple[AffineAccess, ...]]
-
-
-def _key(value: ir.Load | ir.IndexValue) -> _Key:
-    if isinstance(value, ir.Load):
-        return Use.LOAD, value.buffer, value.index
-    return Use.INDEX, "", value.index
-
-
 class _Reader:
     """Turns a nest's addresses into affine accesses over given dimensions."""
 
@@ -279,8 +269,8 @@ class _Reader:
         self.nest = nest
         self.simple = simple
         self.dimensions = dimensions
-        self.accesses: dict[_Key, AffineAccess] = {}
-        self.of_index: dict[sympy.Expr, _Key] = {}
+        self.accesses: dict[tuple[Use, str, sympy.Expr], AffineAccess] = {}
+        self.of_index: dict[sympy.Expr, tuple[Use, str, sympy.Expr]] = {}
         self.variables = [a.var for a in (*nest.axes, *nest.raxes)]
         self.position = positions(self.variables)
         self.unmerged: dict[sympy.Symbol, None] = {}
@@ -288,11 +278,13 @@ class _Reader:
     def view(self, number: int, every: list[ir.Value]) -> NestView:
         """The nest's view."""
         for value in every:
-            if isinstance(value, ir.Load | ir.IndexValue):
-                self.add(_key(value), value.indirect)
+            if isinstance(value, ir.Load):
+                self.add(Use.LOAD, value.buffer, value.index, value.indirect)
+            elif isinstance(value, ir.IndexValue):
+                self.add(Use.INDEX, "", value.index, value.indirect)
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
-            self.add((use, store.buffer, store.index), store.indirect, store.mask is not None)
+            self.add(use, store.buffer, store.index, store.indirect, store.mask is not None)
         for var in self.unmerged:  # nothing it consists of may be merged away
             strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
             axis = AffineAccess(Use.AXIS, var.name, sympy.S.Zero, strides)
@@ -314,24 +306,30 @@ class _Reader:
             ir.buffers_written(self.nest),
         )
 
-    def chosen(self, index: sympy.Expr, indirect: ir.Indirect) -> _Choice:
+    def chosen(
+        self, index: sympy.Expr, indirect: ir.Indirect
+    ) -> tuple[Hashable, tuple[AffineAccess, ...]]:
         """How ``index`` is computed of single elements, and these; else nothing."""
         every = list(ir.walk(v for _, v in indirect))
-        if any(isinstance(v, ir.Reduce | ir.Scan | ir.Sort) for v in every):
+        read = [v.index for v in every if isinstance(v, ir.Load | ir.IndexValue)]
+        combined = any(isinstance(v, ir.Reduce | ir.Scan | ir.Sort) for v in every)
+        if combined or not self.of_index.keys() >= set(read):
             return None, ()
         places = {id(v): k for k, v in enumerate(every)}
-        symbols = {s: indirect_symbol(places[id(v)]) for s, v in indirect}
-        how: list[Hashable] = [index.xreplace(symbols)]
+        how: list[Hashable] = [
+            index.xreplace({s: indirect_symbol(places[id(v)]) for s, v in indirect})
+        ]
         parts = ("dtype", "buffer", "op", "bits")
         for v in every:
             how += (type(v).__name__, *(getattr(v, part, None) for part in parts))
             how += (places[id(operand)] for operand in ir.operands(v))
-        reading = (v for v in every if isinstance(v, ir.Load | ir.IndexValue))
-        return tuple(how), tuple(self.accesses[_key(v)] for v in reading)
+        return tuple(how), tuple(self.accesses[self.of_index[e]] for e in read)
 
-    def add(self, key: _Key, indirect: ir.Indirect, masked: bool = False) -> None:
+    def add(
+        self, use: Use, name: str, index: sympy.Expr, indirect: ir.Indirect, masked: bool = False
+    ) -> None:
         """Record one address."""
-        use, name, index = key
+        key = (use, name, index)
         if key in self.accesses:
             return
         if (form := self.over_dimensions(self.simple.get(index, index))) is None:
