@@ -53,6 +53,11 @@ class Part:
         return [(block_name(tile.prefix), tile.numel) for tile in tiles]
 
     @property
+    def has_known_grid(self) -> bool:
+        """Whether the number of its programs does not depend on a launch's sizes."""
+        return all(points.is_Integer for _, points in self.parallel)
+
+    @property
     def pointers(self) -> list[str]:
         """The names of its arguments but for sizes."""
         return [a.name for a in self.plan.arguments if a.kind is not ArgumentKind.SIZE]
