@@ -54,6 +54,10 @@ _INDENT = "    "
 _BEYOND_CACHE = 256 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
+_SMALL, _MANY_LOADS = 2 << 20, range(24, 48)
+"""Bytes, at most, and loads of a pointwise kernel that come first: the device's compiler has them
+wait in turns where they are used. On an H200 27 to 34 take 0.85 to 0.9 of the time; 20, or 34 of
+2.8 MB, the same; more were not timed."""
 _LOADED_AHEAD = (512, 4096, 1024)
 """The shortest and the longest row, rounded up, and the most rows whose later loads come first."""
 _PARTS = (  # a row's first block, those that need no mask, the last
@@ -222,17 +226,21 @@ class _Kernel:
         where a row's own is two loads, one after the other (what lies at a target); what is the
         same for all rows where these begin anywhere (a layer norm of 32768 x 257 on an H200: 14.1
         us, not 18.0) or tiles have two directions; all of it where there are few rows, of several
-        warps each: nothing else hides it."""
+        warps each: nothing else hides it. A small pointwise kernel's many are, too."""
+        facts, every = self.plan.facts, _loads(store_roots(self.plan.stores))
+        if self.plan.category is Category.POINTWISE and not self.plan.runs:
+            known = [v for v in every if not v.indirect]
+            small = self.plan.bytes_moved <= _SMALL and len(known) in _MANY_LOADS
+            for value in known if small else ():
+                body.value(value)
         if self.plan.category is not Category.PERSISTENT:
             return
         least, most, rows = _LOADED_AHEAD
-        facts, roots = self.plan.facts, store_roots(self.plan.stores)
         block = dict(facts.fixed_blocks).get(block_name("r0_"), 0)
         few = facts.parallel <= rows and least <= block <= most
         apart = block > 0 and (facts.hint is Hint.MIXED or facts.reduced % VECTOR > 0)
         own = {store.buffer for store in self.plan.stores}
         later = {(buffer, index) for buffer, index in later if buffer not in own}
-        every = _loads(roots)
         ahead = [v for v in every if (v.buffer, v.index) in later]
         if not few:
             row = [v for v in every if (v.buffer, v.index) in first]

@@ -75,9 +75,9 @@ def _once(
     counted: list[AffineAccess] = []
     for number, access in (*first, *second):
         others = second if (number, access) in first else first
-        if access.use is not Use.LOAD or any(access.matches(r) for r in counted):
+        if access.use is not Use.LOAD or any(map(access.again, counted)):
             continue
-        if any(access.matches(r) for n, r in others if r.use is Use.LOAD or n < number):
+        if any(access.again(r) for n, r in others if r.use is Use.LOAD or n < number):
             counted.append(access)
             total += _footprint(access, joined, facts)
     return min(total, facts.nbytes(name))

@@ -13,14 +13,24 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import sympy
 
 from harness.ir import nodes as ir
-from harness.ir.affine import Size, divide, linear, positions, row_major, same, size_hint, size_of
-from harness.ir.index import FloorDiv, Mod
+from harness.ir.affine import (
+    Affine,
+    Size,
+    divide,
+    linear,
+    positions,
+    row_major,
+    same,
+    size_hint,
+    size_of,
+)
+from harness.ir.index import FloorDiv, Mod, indirect_symbol
 from harness.ir.simplify import Simplifier
 
 
@@ -50,17 +60,25 @@ class Use(enum.Enum):
 class AffineAccess:
     """One address over a candidate's dimensions. ``name`` is the buffer (LOAD, STORE, ATOMIC) or
     the loop variable (AXIS). ``exact`` is false for an address that depends on loaded values or is
-    not linear: of such an access only the linear part is known, and it equals no other."""
+    not linear: of such an access only the linear part is known, and it equals no other. ``chosen``
+    is how a load's address is computed of the values ``by`` that are loaded for it."""
 
     use: Use
     name: str
     offset: sympy.Expr
     strides: tuple[Size, ...]
     exact: bool = True
+    chosen: Hashable = None
+    by: tuple[AffineAccess, ...] = ()
 
     def matches(self, other: AffineAccess) -> bool:
         """Whether both accesses are the same element at every point."""
-        if not (self.exact and other.exact) or self.offset != other.offset:
+        return self.exact and other.exact and self.again(other)
+
+    def again(self, other: AffineAccess) -> bool:
+        """The same, or the one that equal values choose, which other points may have, too."""
+        one, two = (a.offset if a.exact else a.chosen for a in (self, other))
+        if one is None or one != two or not all(map(AffineAccess.again, self.by, other.by)):
             return False
         return self.strides == other.strides or all(map(same, self.strides, other.strides))
 
@@ -117,8 +135,9 @@ class Candidate:
 
     def points(self, access: AffineAccess) -> int:
         """How many elements ``access`` touches at least (a likely value)."""
-        moving = zip(self.sizes, access.strides, strict=True)
-        return size_hint(math.prod(size for size, stride in moving if stride != 0))
+        every = (access, *access.by)
+        moving = (any(a.strides[k] != 0 for a in every) for k in range(len(self.sizes)))
+        return size_hint(math.prod(itertools.compress(self.sizes, moving)))
 
 
 Parts = Sequence[tuple[int | None, Size]]
@@ -131,7 +150,7 @@ def restride(view: NestView, parts: Parts, level: Level | None = None) -> NestVi
 
     def moved(a: AffineAccess) -> AffineAccess:
         strides = tuple(0 if k is None else a.strides[k] * weight for k, weight in parts)
-        return AffineAccess(a.use, a.name, a.offset, strides, a.exact)
+        return replace(a, strides=strides, by=tuple(map(moved, a.by)))
 
     return replace(view, level=level or view.level, accesses=tuple(map(moved, view.accesses)))
 
@@ -259,18 +278,13 @@ class _Reader:
     def view(self, number: int, every: list[ir.Value]) -> NestView:
         """The nest's view."""
         for value in every:
-            match value:
-                case ir.Load():
-                    self.add(Use.LOAD, value.buffer, value.index, bool(value.indirect))
-                case ir.IndexValue():
-                    self.add(Use.INDEX, "", value.index, bool(value.indirect))
-                case (
-                    ir.Constant() | ir.Masked() | ir.Compute() | ir.Reduce() | ir.Scan() | ir.Sort()
-                ):
-                    pass
+            if isinstance(value, ir.Load):
+                self.add(Use.LOAD, value.buffer, value.index, value.indirect)
+            elif isinstance(value, ir.IndexValue):
+                self.add(Use.INDEX, "", value.index, value.indirect)
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
-            self.add(use, store.buffer, store.index, bool(store.indirect) or store.mask is not None)
+            self.add(use, store.buffer, store.index, store.indirect, store.mask is not None)
         for var in self.unmerged:  # nothing it consists of may be merged away
             strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
             axis = AffineAccess(Use.AXIS, var.name, sympy.S.Zero, strides)
@@ -292,41 +306,56 @@ class _Reader:
             ir.buffers_written(self.nest),
         )
 
-    def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:
+    def chosen(
+        self, index: sympy.Expr, indirect: ir.Indirect
+    ) -> tuple[Hashable, tuple[AffineAccess, ...]]:
+        """How ``index`` is computed of single elements, and these; else nothing."""
+        every = list(ir.walk(v for _, v in indirect))
+        read = [v.index for v in every if isinstance(v, ir.Load | ir.IndexValue)]
+        combined = any(isinstance(v, ir.Reduce | ir.Scan | ir.Sort) for v in every)
+        if combined or not self.of_index.keys() >= set(read):
+            return None, ()
+        places = {id(v): k for k, v in enumerate(every)}
+        how: list[Hashable] = [
+            index.xreplace({s: indirect_symbol(places[id(v)]) for s, v in indirect})
+        ]
+        parts = ("dtype", "buffer", "op", "bits")
+        for v in every:
+            how += (type(v).__name__, *(getattr(v, part, None) for part in parts))
+            how += (places[id(operand)] for operand in ir.operands(v))
+        return tuple(how), tuple(self.accesses[self.of_index[e]] for e in read)
+
+    def add(
+        self, use: Use, name: str, index: sympy.Expr, indirect: ir.Indirect, masked: bool = False
+    ) -> None:
         """Record one address."""
         key = (use, name, index)
         if key in self.accesses:
             return
-        if (form := linear(self.simple.get(index, index), self.position)) is None:
-            self.accesses[key] = self.opaque(use, name, index, not indirect)
-        else:
+        if (form := self.over_dimensions(self.simple.get(index, index))) is None:
+            self.unmerged.update((v, None) for v in self.variables if v in index.free_symbols)
+            unknown = tuple(0 for _ in self.dimensions)
+            self.accesses[key] = AffineAccess(use, name, index, unknown, exact=False)
+            return
+        exact = not (indirect or masked)
+        chosen = self.chosen(form.offset, indirect) if use is Use.LOAD and indirect else ()
+        self.accesses[key] = AffineAccess(use, name, form.offset, form.strides, exact, *chosen)
+        self.of_index.setdefault(index, key)
+
+    def over_dimensions(self, index: sympy.Expr) -> Affine | None:
+        """``index``, linear in the loops, or in the dimensions if all its divisions fall away
+        there; else unknown."""
+        if (form := linear(index, self.position)) is not None:
             steps = form.strides  # of loops
             strides = tuple(steps[self.position[d.var]] * d.weight for d in self.dimensions)
-            self.accesses[key] = AffineAccess(use, name, form.offset, strides, not indirect)
-            self.of_index.setdefault(index, key)
-
-    def opaque(self, use: Use, name: str, index: sympy.Expr, exact: bool) -> AffineAccess:
-        """The access of an address that is not linear in the loops: linear in the dimensions
-        if all its divisions fall away there, else unknown."""
-        parts = {
-            d: sympy.Symbol(f"d{k}", integer=True, nonnegative=True)
-            for k, d in enumerate(self.dimensions)
-        }
+            return replace(form, strides=strides)
         sums: dict[sympy.Symbol, sympy.Expr] = dict.fromkeys(self.variables, sympy.S.Zero)
-        for dimension, symbol in parts.items():
-            sums[dimension.var] = sums[dimension.var] + dimension.weight * symbol
-        ranges = {symbol: d.size for d, symbol in parts.items()}
-        index_over_dimensions = self.simple.get(index, index).xreplace(sums)
-        simple = Simplifier(ranges).simplify(index_over_dimensions)
-        form = linear(simple, positions(parts.values()))
-        key = (use, name, index)
-        if form is not None:
-            self.of_index.setdefault(index, key)
-            return AffineAccess(use, name, form.offset, form.strides, exact)
-        for var in self.variables:
-            if var in index.free_symbols:
-                self.unmerged[var] = None
-        return AffineAccess(use, name, index, tuple(0 for _ in self.dimensions), exact=False)
+        ranges: dict[sympy.Symbol, Size] = {}
+        for k, dimension in enumerate(self.dimensions):
+            part = sympy.Symbol(f"d{k}", integer=True, nonnegative=True)
+            sums[dimension.var] += dimension.weight * part
+            ranges[part] = dimension.size
+        return linear(Simplifier(ranges).simplify(index.xreplace(sums)), positions(ranges))
 
     def add_position(self) -> None:
         """Keep the flat position over the reduced loops (argmax yields it)."""

@@ -430,3 +430,20 @@ def test_only_what_a_large_kernel_writes_makes_way_for_what_it_reads_again() -> 
         dumps(graphs.SOFTMAX).replace("48", "96000").replace("return (narrow,)", "return (total,)")
     )
     assert ".cs" not in only(loads(again, "once"), looped=True).text
+
+
+@pytest.mark.parametrize(("count", "ahead"), [(8, False), (14, True)])
+def test_a_small_kernel_of_many_loads_has_them_first(count: int, ahead: bool) -> None:
+    """Where they are used, they wait in turns."""
+    names = [f"{kind}{k}" for k in range(count) for kind in "xv"]
+    sizes = {"x": "64, 96", "v": "96"}
+    inputs = "".join(f'    {n}: "f32[{sizes[n[0]]}]",\n' for n in names)
+    lines, total = "", "x0"
+    for k in range(count):
+        lines += f'    m{k}: "f32[64, 96]" = aten.mul.Tensor(x{k}, v{k})\n'
+        lines += f'    t{k}: "f32[64, 96]" = aten.add.Tensor({total}, m{k})\n'
+        total = f"t{k}"
+    graph = f"# harness graph 1\ndef many(\n{inputs}):\n{lines}    return ({total},)\n"
+    text = only(loads(graph)).text
+    assert text.count("tl.load") == 2 * count
+    assert (text.rindex("tl.load") < text.index(" * tmp")) is ahead

@@ -86,6 +86,8 @@ def test_few_columns_have_many_rows_at_once(
         (Hint.OUTER, (4096, 256, 128), {"XBLOCK": 32, "YBLOCK": 32, "R0_BLOCK": 4, "STAGES": 1}),
         (Hint.MIXED, (24, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}),
         (Hint.MIXED, (24, 2048), {"XBLOCK": 8, "R0_BLOCK": 128}),
+        (Hint.MIXED, (12544, 98), {"XBLOCK": 8, "R0_BLOCK": 128}),
+        (Hint.MIXED, (12544, 768), {"XBLOCK": 32, "R0_BLOCK": 64}),
     ],
 )
 def test_what_lies_in_two_directions_has_smaller_blocks_where_it_is_few(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.dtypes import DType
 from harness.graph.lowering import lower
 from harness.graph.text import loads
@@ -216,6 +218,25 @@ def beside(
     (group,) = made.groups
     assert [int(a.size) for a in group.axes] == [4, 8, 48]
     assert_same(program, made)
+
+
+@pytest.mark.parametrize(("chosen", "kernels"), [("one", 1), ("two", 2), ("more", 2)])
+def test_rows_that_equal_indices_choose_are_read_once(chosen: str, kernels: int) -> None:
+    """A reduction of gathered rows and what else is made of them is one kernel, unless other rows
+    are chosen."""
+    graph = loads(f"""# harness graph 1
+def gathered(table: "f32[512, 300]", one: "i64[48] bound=511", two: "i64[48] bound=511"):
+    more: "i64[48]" = aten.add.Tensor(one, 1)
+    rows: "f32[48, 300]" = aten.embedding.default(table, one)
+    mean: "f32[48, 1]" = aten.mean.dim(rows, [-1], True)
+    apart: "f32[48, 300]" = aten.sub.Tensor(rows, mean)
+    again: "f32[48, 300]" = aten.embedding.default(table, {chosen})
+    scaled: "f32[48, 300]" = aten.mul.Tensor(again, 0.5)
+    return (apart, scaled)
+""")
+    program = lower(graph)
+    made = schedule(program, H100)
+    assert len(made.groups) == kernels
 
 
 def test_adamw_updates_one_parameter_in_one_kernel() -> None:
