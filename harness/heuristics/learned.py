@@ -91,18 +91,13 @@ def kind_of(facts: Facts) -> str:
     return f"{looped} {direction.value}"
 
 
-def proposal(template: ConfigTemplate, facts: Facts) -> Proposal:
-    """What ``template`` means for a kernel, before the rules that hold for every one."""
+def config_of(template: ConfigTemplate, facts: Facts, target: Target) -> Config:
+    """The configuration that ``template`` means for a kernel on ``target``."""
     if facts.family is Family.PERSISTENT:
         row = next_power_of_two(facts.reduced)
         x = template.x if kind_of(facts) != "persistent inner" else max(1, template.x // row)
         warps = max(1, last_power_of_two(x * row // (32 * template.share)))
-        return Proposal((("x", x),), warps=warps, max_warps=_MAX_WARPS)
+        return finish(facts, Proposal((("x", x),), warps=warps, max_warps=_MAX_WARPS), target)
     others = [(prefix, template.other) for prefix, _ in reversed(facts.sizes) if prefix != "x"]
     blocks = (("x", template.x), *others[:1])
-    return Proposal(blocks, warps=template.share, max_warps=_MAX_WARPS)
-
-
-def config_of(template: ConfigTemplate, facts: Facts, target: Target) -> Config:
-    """The configuration that ``template`` means for a kernel on ``target``."""
-    return finish(facts, proposal(template, facts), target)
+    return finish(facts, Proposal(blocks, warps=template.share, max_warps=_MAX_WARPS), target)

@@ -102,12 +102,9 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         wanted //= 2
     one_warp = _proposal(max(1, min(wanted, 512 // row)), 1)
     blocks = _proposal(wanted, wanted * row // 256)
-    proposals = [one_warp, blocks] if row <= _LONG_ROW // 4 else [blocks, one_warp]
-    proposals.extend(
-        _proposal(x, x * row // 256) for x in (4, 8, 32) if x * row <= 4096 and x <= rows
-    )
-    proposals.append(_proposal(wanted, wanted * row // 128))
-    return proposals
+    first = [one_warp, blocks] if row <= _LONG_ROW // 4 else [blocks, one_warp]
+    more = [_proposal(x, x * row // 256) for x in (4, 8, 32) if x * row <= 4096 and x <= rows]
+    return [*first, *more, _proposal(wanted, wanted * row // 128)]
 
 
 def _mixed(facts: Facts) -> list[Proposal]:

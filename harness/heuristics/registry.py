@@ -55,9 +55,9 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     tree = trees().get(kind_of(facts))
     if unlike.get(facts.family, True) or tree is None:
         return ()
-    found = tuple(config_of(one, facts, target) for one in chosen(tree, facts, target))
-    alone = facts.family is Family.PERSISTENT
-    return tuple(persistent.filled(c, facts, target) for c in found) if alone else found
+    further = persistent.filled if facts.family is Family.PERSISTENT else reduction.with_registers
+    leaf = chosen(tree, facts, target)
+    return tuple(further(config_of(one, facts, target), facts, target) for one in leaf)
 
 
 BESIDE = 3
