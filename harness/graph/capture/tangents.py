@@ -205,7 +205,7 @@ class Called:
             if all(tangent is None for tangent in tangents):
                 return (None,) * len(node.needs_input_grad)
             given, differentiable = node.given, torch.is_grad_enabled()
-            again = self._again(tangents, None, *given) if given and differentiable else None
+            again = self._again(tangents, given) if given and differentiable else None
             if not torch._C._autograd._get_current_graph_task_keep_graph():
                 node.given = None
             if again:
@@ -214,22 +214,19 @@ class Called:
                 return backward(node, *args)
             except RuntimeError as error:
                 found = _RESULT.search(str(error)) if given else None
-                if found and (again := self._again(tangents, found[1] or "", *given)):
+                if found and (again := self._again(tangents, given, found[1] or "")):
                     return again
                 raise
 
         return run
 
     def _again(
-        self,
-        tangents: Sequence[Any],
-        changed: str | None,
-        args: Sequence[Any],
-        versions: Sequence[float],
+        self, tangents: Sequence[Any], given: Sequence[Any], changed: str | None = None
     ) -> tuple[Any, ...] | None:
         """Gradients of ``args`` that can be differentiated; None if ``gm`` cannot run again. If the
         output ``changed`` (``""``: some of them) was changed since, which this graph keeps and
         eager mode need not: gradients alone, or, where that keeps it, its error."""
+        args, versions = given
         once, now = self._once, enumerate(_versions(args))
         if any(version != versions[n] for n, version in now if n not in self._unread):
             once = "has read what was changed since"
