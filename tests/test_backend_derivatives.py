@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import math
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -154,6 +155,42 @@ def test_a_parameter_that_changed_has_no_gradients_of_gradients(compiler: Compil
     w.add_(1)
     with pytest.warns(FallbackWarning, match="changed since"):
         torch.autograd.grad(made, x, create_graph=True)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_result_that_a_later_graph_changes_has_the_gradients_of_before(
+    compiler: Compiler, turned: bool
+) -> None:
+    """A graph may keep it for its backward, where eager mode keeps the softmax: it raised."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        total = x.cumsum(0)
+        made = (total.t() if turned else total).softmax(0).sin()
+        torch._dynamo.graph_break()
+        total.add_(1)
+        return made.square()
+
+    slopes = []
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    with pytest.warns(FallbackWarning, match="gradients where a result was changed"):
+        for run in (function, torch.compile(function, backend=compiler)):
+            slopes += torch.autograd.grad(run(x).sum(), x)
+    torch.testing.assert_close(slopes[1], slopes[0])
+    assert not slopes[1].requires_grad
+
+
+def test_a_result_that_eager_mode_keeps_may_not_be_changed(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        total = x.cumsum(0)
+        made = total.sin() * total
+        torch._dynamo.graph_break()
+        total.add_(1)
+        return made
+
+    made = torch.compile(function, backend=compiler)(torch.ones(3, requires_grad=True))
+    with pytest.raises(RuntimeError, match="modified by an inplace"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.sum().backward()
 
 
 @pytest.mark.parametrize("moved", [False, True])

@@ -28,13 +28,14 @@ from torch.utils._pytree import tree_leaves
 
 from harness.conformance.rounding import real, repeats, same
 from harness.errors import DivisionByZero, IndexOutOfRange
-from harness.graph.capture.aot import RestartAnalysis, run_eagerly
+from harness.graph.capture.aot import RestartAnalysis
 from harness.graph.capture.scattering import counted_masks
+from harness.graph.capture.tangents import boxed
 
 Function = Callable[..., Any]
 _NUMBERS = re.compile(r", which is output \d+ of \w+,|0x[0-9a-f]+|\d+")  # and autograd's nodes
 _ERROR = re.compile(r"(?:.*; compiled: )?(torch's \w+: |.{0,500})")
-_CHANGED = "has been modified by an inplace operation"
+_CHANGED = "has been modified by an inplace operation|: dtype "
 _ZEROS = "zeros instead of None"
 _LINE = re.compile(r'File ".+", line \d+,')
 _OUTSIDE = re.compile("IndexError|ZeroDivisionError|out of bounds for (dimension|storage)")
@@ -115,9 +116,9 @@ def torchs_own(
     """Those of ``lines`` (from ``differences(…, **how)``, and why torch ran a graph) that are
     torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``, with torch to run the
     graphs that it refuses or without, computing again in the backward what it need not keep or
-    not, for these sizes alone at last), or by its tracing alone, differs or raises as well: in the
-    same words but for rounding, or in the same function of AOTAutograd's. (Where it raises, it
-    tells nothing of gradients that are None in eager mode.)"""
+    not, in the types that it traces, for these sizes alone at last), or by its tracing alone,
+    differs or raises as well: in the same words but for rounding, or in the same function of
+    AOTAutograd's. (Where it raises, it tells nothing of gradients that are None in eager mode.)"""
     if not lines:
         return ()
     own: list[str] = []
@@ -130,7 +131,8 @@ def torchs_own(
         (functools.partial(_or_torch, torch._dynamo.lookup_backend("aot_eager"), refused), ""),
         (functools.partial(_or_torch, _counting_masks, []), _CHANGED),
     ):
-        own += [line for line in differences(function, args, backend, **how) if counts in line]
+        found = differences(function, args, backend, **how)
+        own += [line for line in found if re.search(counts, line)]
         known = _known(lines, own, refused)
         if len(known) == len(lines):
             return known  # the others take nothing away
@@ -156,13 +158,20 @@ def _or_torch(
 
 def _counting_masks(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
     """``aot_eager`` with our backend's rule for the gradient of ``x[mask] = rows``, which it
-    refuses: what that rule gives is no reference, what AOTAutograd makes of the graph is."""
+    refuses: what that rule gives is no reference, what AOTAutograd makes of the graph is. Results
+    have the types of fake tensors: of products without elements torch 2.11 gives them others."""
     aten = torch.ops.aten
     rules = counted_masks(
         dict.fromkeys((aten.index.Tensor, aten.index_put.default), lambda *_, **__: NotImplemented)
     )
-    run = aot_autograd(fw_compiler=lambda made, _: run_eagerly(made), decompositions=rules)
-    return run(graph, inputs)
+
+    def typed(made: torch.fx.GraphModule, _: Any) -> Function:
+        outputs: Any = made.graph.output_node().args[0]
+        kinds = [getattr(n and n.meta["val"], "dtype", None) for n in outputs]
+        pairs = functools.partial(zip, kinds, strict=True)
+        return boxed(lambda args: [x.to(kind) if kind else x for kind, x in pairs(made(*args))])
+
+    return aot_autograd(fw_compiler=typed, decompositions=rules)(graph, inputs)
 
 
 def _known(lines: Sequence[str], own: Sequence[str], refused: Sequence[str]) -> tuple[str, ...]:

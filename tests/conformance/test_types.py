@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from harness.backend import Compiler, Devices
-from harness.conformance.compare import differences
+from harness.conformance.compare import differences, torchs_own
 from harness.errors import FallbackWarning
 from harness.graph.capture import decompositions, strides
 from scripts.rejected_types import OUTCOMES, call_of, cases, database, tried
@@ -342,3 +342,17 @@ def test_eager_mode_is_asked_once_and_with_small_tensors(
     tensors = [one for one in made if isinstance(one, torch.Tensor)]
     assert max(one.numel() for one in tensors) == 2 * 81 * 17  # of the slice's gradient
     assert not compiler.reports[0].library_calls[1:]
+
+
+def test_the_type_that_fake_tensors_have_is_torchs_own() -> None:
+    """Torch 2.11 has it of products without elements; ``aot_eager`` gives what its kernel does."""
+    with torch.library._scoped_library("typed", "DEF") as library:
+        library.define("counted(Tensor x) -> Tensor")
+        library.impl("counted", lambda x: x.int(), "CPU")
+        library.impl("counted", lambda x: x.float(), "Meta")
+        lines = ["0: dtype torch.float32 instead of torch.int32", "1: dtype torch.float16"]
+
+        def function(x: torch.Tensor) -> torch.Tensor:
+            return torch.ops.typed.counted(x)  # type: ignore[no-any-return]
+
+        assert torchs_own(function, [torch.ones(3, dtype=torch.int64)], lines) == (lines[0],)

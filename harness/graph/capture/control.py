@@ -27,7 +27,7 @@ from harness.errors import HarnessError, reason
 from harness.graph.capture.aot import normalise, plain_effects
 from harness.graph.capture.fx import source_of
 from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
-from harness.graph.capture.tangents import covers_itself
+from harness.graph.capture.scattering import covers_itself
 
 CompilePart = Callable[[fx.GraphModule, Sequence[Any], str], Callable[..., Any]]
 """(graph, its fake inputs, its name) → a function of a list of arguments."""

@@ -16,12 +16,14 @@ from torch._prims_common import (
     ELEMENTWISE_TYPE_PROMOTION_KIND,
     compute_required_storage_length,
     elementwise_dtypes,
+    make_contiguous_strides_for,
     suggest_memory_format,
 )
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.utils._python_dispatch import _disable_current_modes
 
 from harness.graph.capture.libraries.calls import MARKED
+from harness.graph.capture.strides import image_stride, laid_out
 
 _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
@@ -191,7 +193,7 @@ def _with_lost_infinities(
 
 def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     made, on_cpu = rule(x, *args), x.device.type == "cpu"
-    return made.contiguous(memory_format=suggest_memory_format(x)) if on_cpu else made
+    return laid_out(made, image_stride(made, x)) if on_cpu else made
 
 
 def _batch_norm(rule: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
@@ -385,7 +387,7 @@ def native_layer_norm(
         out = out * weight
     if bias is not None:
         out = out + bias
-    return out.to(x.dtype).contiguous(), mean, rstd
+    return laid_out(out.to(x.dtype), make_contiguous_strides_for(x.shape)), mean, rstd
 
 
 def native_group_norm(
@@ -404,8 +406,8 @@ def native_group_norm(
         out = out * weight.reshape(per_channel)
     if bias is not None:
         out = out + bias.reshape(per_channel)
-    shape = [batch, groups]
-    return out.to(x.dtype), mean.reshape(shape).to(x.dtype), rstd.reshape(shape).to(x.dtype)
+    out, shape = laid_out(out.to(x.dtype), image_stride(x, x)), [batch, groups]
+    return out, mean.reshape(shape).to(x.dtype), rstd.reshape(shape).to(x.dtype)
 
 
 def embedding_dense_backward(

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils._pytree import tree_leaves
@@ -18,10 +19,11 @@ from harness.errors import HarnessError
 from harness.graph.capture.fx import source_of
 from harness.graph.capture.libraries.calls import MARKED, called, is_view, value
 from harness.graph.capture.rules import widened
-from harness.graph.capture.tangents import OVERLAPPING
+from harness.graph.sizes import overlap
 
 _aten = torch.ops.aten
 
+OVERLAPPING = "elements that overlap, some of which change, otherwise than it is compiled for"
 MOST_PRODUCTS = 1 << 22
 """Factors, counted once for every element of the result, up to which products are taken by looking
 at all of them: no device multiplies atomically. That many are read in some 10 µs."""
@@ -37,6 +39,45 @@ def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.put.default: put,
         _aten.scatter_reduce.two: scatter_reduce,
     }
+
+
+def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ...]]:
+    """Where those of ``args`` lie that overlap, with one of them ``changed``, and in how many
+    bytes; AOTAutograd takes all tensors in such memory for views of one, whose layout it does not
+    guard, nor, unless sizes are symbols, that others do not overlap."""
+    within: dict[int, list[int]] = {}
+    for n, arg in enumerate(args):
+        if isinstance(arg, Tensor):
+            within.setdefault(arg.untyped_storage()._cdata, []).append(n)
+    found: list[tuple[Any, ...]] = []
+    for numbers in within.values():
+        if len(numbers) > 1 and not changed.isdisjoint(numbers):
+            tensors = [args[n] for n in numbers]
+            places = [(*_place(x), *_place(x._base)) for x in tensors]
+            known = all(isinstance(n, int) for place in places for n in place)
+            if known and len(compute_overlapping_tensors(tensors, symbolic=False)) > 1:
+                found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
+    return found
+
+
+def covers_itself(x: Any) -> bool | None:
+    """Whether elements of ``x`` may share memory; None where sizes are symbols."""
+    if not isinstance(x, Tensor) or x.layout is not torch.strided:
+        return False
+    dims = [(stride, n) for stride, n in zip(x.stride(), x.shape, strict=True) if n != 1]
+    return overlap(dims) if all(type(n) is int for dim in dims for n in dim) else None
+
+
+def addresses(args: Sequence[Any]) -> list[Any]:
+    """Where tensors begin, and sizes; nothing if some tensor has no address."""
+    try:
+        return [arg if type(arg) is int else arg.data_ptr() for arg in args]
+    except (AttributeError, RuntimeError):
+        return []
+
+
+def _place(x: Any) -> tuple[Any, ...]:
+    return () if x is None else (*x.shape, *x.stride(), x.storage_offset())
 
 
 def writes(gm: fx.GraphModule) -> None:

@@ -22,15 +22,16 @@ from torch.fx.experimental.symbolic_shapes import (
     free_unbacked_symbols,
     statically_known_true,
 )
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from harness.graph.capture.libraries.calls import MARKED, is_view, traced
 
 Sizes = Sequence[int]
 
 IN_ORDER = (
-    "_fused_rms_norm_backward _log_softmax_backward_data diag_embed huber_loss_backward "
-    "index_reduce kthvalue masked_fill median mse_loss_backward mvlgamma nanmedian "
-    "native_layer_norm native_layer_norm_backward renorm scatter_reduce take topk tril triu"
+    "_fused_rms_norm_backward _log_softmax _log_softmax_backward_data _softmax diag_embed "
+    "huber_loss_backward im2col index_reduce kthvalue masked_fill median mse_loss_backward "
+    "mvlgamma nanmedian native_layer_norm_backward renorm scatter_reduce take topk tril triu"
 ).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
@@ -94,7 +95,7 @@ class Whole:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The call laid out; ``NotImplemented`` where tracing lays it out right."""
-        tensors = [t for t in torch.utils._pytree.tree_leaves(args) if isinstance(t, Tensor)]
+        tensors = [t for t in tree_leaves(args) if isinstance(t, Tensor)]
         if self.inside or not _are_known(tensors) or _are_in_order(tensors):
             return NotImplemented
         self.inside = True
@@ -109,14 +110,21 @@ class Whole:
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
     """``x`` in dense memory, its dimensions in the order of ``stride``. (Strides of dimensions of
     one element, which decide how a convolution lays its result out, are noted for ``_mend``.)"""
-    if _is_same(x.shape, x.stride(), stride):
-        if (mode := get_proxy_mode()) and (slot := get_proxy_slot(x, mode.tracer, None)):
-            slot.proxy.node.meta["stride"] = tuple(stride)
-            _read_with(x, stride)
-        return x
-    order = sorted(range(x.dim()), key=lambda d: -stride[d])
-    dense = x.permute(order).clone(memory_format=torch.contiguous_format)
-    return dense.permute([order.index(d) for d in range(x.dim())])
+    if x.stride() != tuple(stride) and not _is_same(x.shape, x.stride(), stride):
+        order = sorted(range(x.dim()), key=lambda d: -stride[d])
+        dense = x.permute(order).clone(memory_format=torch.contiguous_format)
+        x = dense.permute([order.index(d) for d in range(x.dim())])
+    if (mode := get_proxy_mode()) and (slot := get_proxy_slot(x, mode.tracer, None)):
+        slot.proxy.node.meta["stride"] = tuple(stride)
+        _read_with(x, stride)
+    return x
+
+
+def image_stride(x: Tensor, like: Tensor) -> Sizes:
+    """Strides of ``x`` in order, or with channels last where ``like`` has them. (``contiguous``
+    leaves those of dimensions of one element as they are.)"""
+    in_order = suggest_memory_format(like) is torch.contiguous_format
+    return _packed(x.shape, range(x.dim()) if in_order else [0, *range(2, x.dim()), 1])
 
 
 def _read_with(x: Tensor, stride: Sizes) -> None:
@@ -129,7 +137,7 @@ def _read_with(x: Tensor, stride: Sizes) -> None:
 
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    return torch.utils._pytree.tree_map_only(
+    return tree_map_only(
         Tensor, lambda t: laid_out(t, make_contiguous_strides_for(t.shape)), rule(*args, **kwargs)
     )
 
@@ -171,21 +179,17 @@ def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> 
     return made if made is NotImplemented else torch.ops.aten.slice_scatter(x, made)
 
 
-def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _channels_last(
+    number: int, rule: Callable[..., Any], *args: Any, on_cpu: bool = False, **kwargs: Any
+) -> Any:
     """What eager mode lays out as images with their channels last where the argument of this
-    ``number`` is one."""
+    ``number`` is one; some ``on_cpu``, and in order on a GPU."""
+    if on_cpu and args[0].is_cuda:
+        return _in_order(rule, *args)
     made, like = rule(*args, **kwargs), args[number]
     if made is NotImplemented or like.dim() not in (4, 5) or not _are_known([like]):
         return made
-    if (last := suggest_memory_format(like)) is torch.contiguous_format:
-        return made
-    tree_map = torch.utils._pytree.tree_map_only
-    return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
-
-
-def _channels_last_on_a_cpu(number: int, rule: Callable[..., Any], *args: Any) -> Any:
-    """``_channels_last``, which a GPU's kernels lay out in order, whatever the argument is."""
-    return _in_order(rule, *args) if args[0].is_cuda else _channels_last(number, rule, *args)
+    return tree_map_only(Tensor, lambda t: laid_out(t, image_stride(t, like)), made)
 
 
 def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -211,16 +215,14 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     **{
-        name: functools.partial(_channels_last_on_a_cpu, int(name.endswith("backward")))
+        name: functools.partial(_channels_last, int(name.endswith("backward")), on_cpu=True)
         for name in _ON_A_CPU
     },
     "pixel_unshuffle": lambda rule, x, *args: (
         _in_order(rule, x, *args) if x.is_cuda else rule(x, *args) if x.numel() else x.clone()
     ),
-    "smooth_l1_loss_backward": lambda rule, grad, x, y, *args: torch.where(
-        (x - y).isnan(),
-        torch.nan,
-        rule(grad, x, y, *args),  # torch's rule loses it
+    "smooth_l1_loss_backward": lambda rule, grad, x, y, *args: torch.where(  # as torch's does not
+        (x - y).isnan(), torch.nan, rule(grad, x, y, *args)
     ).contiguous(),
 }
 
@@ -293,7 +295,7 @@ def _operands(
     found = []
     names = [one.name for one in target._schema.arguments]
     for name, given in (*zip(names, args, strict=False), *kwargs.items()):
-        for leaf in torch.utils._pytree.tree_leaves(given):
+        for leaf in tree_leaves(given):
             value = leaf.meta.get("val") if isinstance(leaf, fx.Node) else leaf
             if isinstance(value, Tensor):
                 found.append(value)
@@ -385,9 +387,7 @@ def _solved_stride(value: Tensor, a: Tensor, *_: Any) -> Sizes:
 
 def _image_stride(value: Tensor, _: Tensor, x: Tensor, *__: Any) -> Sizes:
     """Traced in order, as a GPU's kernel lays it out; a CPU's as it does ``x``."""
-    last = not x.is_cuda and suggest_memory_format(x) is not torch.contiguous_format
-    rank = range(value.dim())
-    return _packed(value.shape, [0, *rank[2:], 1] if last else rank)
+    return make_contiguous_strides_for(value.shape) if x.is_cuda else image_stride(value, x)
 
 
 _STRIDES: dict[Any, Callable[..., Sizes]] = {

@@ -12,6 +12,7 @@ import functools
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,6 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
-from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
@@ -32,7 +32,7 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from harness.errors import HarnessError
 from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
-from harness.graph.sizes import overlap
+from harness.graph.capture.scattering import OVERLAPPING, addresses, covers_itself, overlaps
 from harness.graph.users_gradients import CHECKPOINT, USERS, inline, is_a_users
 from harness.ir.reach import reached
 
@@ -45,7 +45,8 @@ _GRADIENTS = "gradients"
 CALL = "call"
 """In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
-OVERLAPPING = "elements that overlap, some of which change, otherwise than it is compiled for"
+_RESULT = re.compile(r"modified by an inplace .+?\]\](?:, which is output (\d+))?")
+OF_CHANGED = "gradients where a result was changed"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others torch runs it."""
 
@@ -127,7 +128,7 @@ class Called:
             nonlocal apart
             if any(covers_itself(args[n]) for n in doubtful):
                 return False
-            if (places := _addresses(args)) and places == apart:
+            if (places := addresses(args)) and places == apart:
                 return True
             found = overlaps(args, changed)
             apart = apart if found or seen else places
@@ -203,28 +204,40 @@ class Called:
             tangents = args[0] if isinstance(args[0], list) else args
             if all(tangent is None for tangent in tangents):
                 return (None,) * len(node.needs_input_grad)
-            wanted = node.given and torch.is_grad_enabled()
-            again = self._again(tangents, *node.given) if wanted else None
+            given, differentiable = node.given, torch.is_grad_enabled()
+            again = self._again(tangents, given) if given and differentiable else None
             if not torch._C._autograd._get_current_graph_task_keep_graph():
                 node.given = None
-            return again or backward(node, *args)
+            if again:
+                return again
+            try:
+                return backward(node, *args)
+            except RuntimeError as error:
+                found = _RESULT.search(str(error)) if given else None
+                if found and (again := self._again(tangents, given, found[1] or "")):
+                    return again
+                raise
 
         return run
 
     def _again(
-        self, tangents: Sequence[Any], args: Sequence[Any], versions: Sequence[float]
+        self, tangents: Sequence[Any], given: Sequence[Any], changed: str | None = None
     ) -> tuple[Any, ...] | None:
-        """Gradients of ``args`` that can be differentiated; None if ``gm`` cannot run again."""
+        """Gradients of ``args`` that can be differentiated; None if ``gm`` cannot run again. If the
+        output ``changed`` (``""``: some of them) was changed since, which this graph keeps and
+        eager mode need not: gradients alone, or, where that keeps it, its error."""
+        args, versions = given
         once, now = self._once, enumerate(_versions(args))
         if any(version != versions[n] for n, version in now if n not in self._unread):
             once = "has read what was changed since"
         elif any(t is not None and n not in self._places for n, t in enumerate(tangents)):
             once = once or "gives more than tensors"
-        self.say(f"no gradients of gradients: it {once}" if once else "gradients of gradients")
+        what = "gradients of gradients" if changed is None else OF_CHANGED
+        self.say(f"no {what}: it {once}" if once else what)
         if once:
             return None
         cpu, cuda = self._autocast
-        with torch.autocast(*cpu), torch.autocast(*cuda):
+        with torch.enable_grad(), torch.autocast(*cpu), torch.autocast(*cuda):
             # other tensors, so that no hook of theirs runs, and what is not read may change
             copies = (_aten.clone if n in self._unread else _aten.alias for n in range(len(args)))
             pairs = zip(copies, args, strict=True)
@@ -234,7 +247,11 @@ class Called:
         roots = [_whole(outputs[n]) if view else outputs[n] for n, view, _ in asked]
         graded = [getattr(x, "requires_grad", False) for x in inputs]
         by, slopes = list(itertools.compress(inputs, graded)), [slope for *_, slope in asked]
-        found = iter(torch.autograd.grad(roots, by, slopes, create_graph=True, allow_unused=True))
+        for n, (number, _) in self._places.items() if changed is not None else ():
+            if changed in ("", str(n)):
+                torch.autograd.graph.increment_version(outputs[number])
+        options = {"create_graph": changed is None, "allow_unused": True}
+        found = iter(torch.autograd.grad(roots, by, slopes, **options))
         return tuple(next(found) if has else None for has in graded)
 
     def say(self, what: str) -> None:
@@ -242,45 +259,6 @@ class Called:
         if what not in self._told:
             self._told.add(what)
             self.tell(HarnessError(what))
-
-
-def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ...]]:
-    """Where those of ``args`` lie that overlap, with one of them ``changed``, and in how many
-    bytes; AOTAutograd takes all tensors in such memory for views of one, whose layout it does not
-    guard, nor, unless sizes are symbols, that others do not overlap."""
-    within: dict[int, list[int]] = {}
-    for n, arg in enumerate(args):
-        if isinstance(arg, torch.Tensor):
-            within.setdefault(arg.untyped_storage()._cdata, []).append(n)
-    found: list[tuple[Any, ...]] = []
-    for numbers in within.values():
-        if len(numbers) > 1 and not changed.isdisjoint(numbers):
-            tensors = [args[n] for n in numbers]
-            places = [(*_place(x), *_place(x._base)) for x in tensors]
-            known = all(isinstance(n, int) for place in places for n in place)
-            if known and len(compute_overlapping_tensors(tensors, symbolic=False)) > 1:
-                found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
-    return found
-
-
-def covers_itself(x: Any) -> bool | None:
-    """Whether elements of ``x`` may share memory; None where sizes are symbols."""
-    if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
-        return False
-    dims = [(stride, n) for stride, n in zip(x.stride(), x.shape, strict=True) if n != 1]
-    return overlap(dims) if all(type(n) is int for dim in dims for n in dim) else None
-
-
-def _addresses(args: Sequence[Any]) -> list[Any]:
-    """Where tensors begin, and sizes; nothing if some tensor has no address."""
-    try:
-        return [arg if type(arg) is int else arg.data_ptr() for arg in args]
-    except (AttributeError, RuntimeError):
-        return []
-
-
-def _place(x: Any) -> tuple[Any, ...]:
-    return () if x is None else (*x.shape, *x.stride(), x.storage_offset())
 
 
 def _whole(output: Any) -> Any:
