@@ -60,6 +60,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
         _aten.hash_tensor.default: hash_tensor,
+        # (Torch's own convert before they decide.)
+        _aten.heaviside.default: lambda x, at: torch.where(x == 0, at, (x > 0).to(x.dtype)),
+        _aten.sgn.default: lambda x: NotImplemented if x.is_complex() else _aten.sign(x),
         _aten.index_add.default: index_add,
         _aten.index_put.default: lambda x, indices, values, accumulate=False: (
             _added_up(_aten.index_put, 1, x, indices, values, True)
