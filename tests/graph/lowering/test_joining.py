@@ -168,3 +168,13 @@ def test_what_bounds_decide_is_not_compared() -> None:
         loads = [v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)]
         made = {v.op for v in walk(store_roots(nest.stores)) if isinstance(v, Compute)}
         assert loads == (["x"] if Op.EXP in made else ["y"]) and made <= {Op.EXP}
+
+
+def test_a_choice_between_equals_is_none() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4, 6))
+    chosen = b.call("aten.where.self", b.call("aten.gt.Scalar", x, 0.0), x, x)
+    program = check(b.graph(b.call("aten.exp.default", chosen)))
+    (nest,) = program.nests
+    made = {v.op for v in walk(store_roots(nest.stores)) if isinstance(v, Compute)}
+    assert made == {Op.EXP}
