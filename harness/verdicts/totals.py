@@ -165,9 +165,8 @@ def all_launches(several: Sequence[Timed]) -> list[float]:
 
 def _part(one: Timed) -> Part:
     before, after = one.match.launches
-    return Part(
-        one.estimate, before * one.ms[0], after * one.ms[0] * math.exp(one.estimate.log_ratio)
-    )
+    ratio = math.exp(one.estimate.log_ratio)
+    return Part(one.estimate, before * one.ms[0], after * one.ms[0] * ratio)
 
 
 def _alone(kernel: KernelRecord, noise: Noise) -> tuple[Estimate, float]:

@@ -299,6 +299,8 @@ def test_as_many_loads_of_columns_are_under_way_as_turns_are_taken_together(tmp_
         assert dict(config.options) == {"maxnreg": 64} and config.block("UNROLL") > 1
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS['columns']}", "test graph"))
     assert "tl.where(r0_mask, tl.maximum(" in module.text  # of nothing but negative numbers
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS['largest first']}", "test graph"))
+    assert "tl.where(r0_mask, sum_" in module.text  # of what has been loaded, whatever is outside
 
 
 def test_32_bits_count_what_they_hold(tmp_path: Path) -> None:

@@ -64,8 +64,6 @@ _SMALL = {
     "sgn, which is computed in float32": torch.sgn,
     "angle": lambda x: torch.angle(-x),
     "step": lambda x: torch.heaviside(x, x.new_full((1,), 0.5)),
-    "compared in float32": lambda x: x.float() > 0,
-    "compared in float64": lambda x: x.float().double() > 0,
     "decimals": lambda x: (x * 5e4 + 0.25).round(decimals=1),
 }
 
@@ -81,3 +79,25 @@ def test_what_is_decided_on_is_rounded(compiler: Compiler, name: str) -> None:
 
     found = torch.compile(function, backend=compiler)(x)
     assert torch.equal(found, function(x))
+
+
+def _largest(x: torch.Tensor) -> torch.Tensor:
+    wide = (x * 1.1).float()
+    return wide.amax(1) + wide.min(1)[0]
+
+
+def _is_largest(x: torch.Tensor) -> torch.Tensor:
+    wide = (x * 1.1).float()
+    return wide == wide.amax(1, True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_an_extreme_of_what_is_widened_equals_one_of_it(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """Its gradient goes there; were one of both rounded, it would be 0 / 0."""
+    x = torch.rand(3, 40).to(dtype).requires_grad_()
+    (found,) = torch.autograd.grad(torch.compile(_largest, backend=compiler)(x).sum(), x)
+    torch.testing.assert_close(found.sum(1).float(), torch.full((3,), 2.2), rtol=0.02, atol=0)
+    is_largest = torch.compile(_is_largest, backend=compiler)
+    assert bool(is_largest(x.detach()).any(1).all())

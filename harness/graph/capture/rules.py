@@ -48,8 +48,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
         _aten._cdist_forward.default: cdist,
-        _aten.full.default: functools.partial(_filled, _aten.full.default),
-        _aten.full_like.default: functools.partial(_filled, _aten.full_like.default),
+        **{o: functools.partial(_filled, o) for o in (_aten.full.default, _aten.full_like.default)},
         **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
         **{
             packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
@@ -62,11 +61,12 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
         _aten.hash_tensor.default: hash_tensor,
+        # (Torch's own convert before they decide.)
+        _aten.heaviside.default: lambda x, at: torch.where(x == 0, at, (x > 0).to(x.dtype)),
+        _aten.sgn.default: lambda x: NotImplemented if x.is_complex() else _aten.sign(x),
         _aten.index_add.default: index_add,
-        _aten.index_put.default: lambda x, indices, values, accumulate=False: (
-            _added_up(_aten.index_put, 1, x, indices, values, True)
-            if accumulate
-            else NotImplemented
+        _aten.index_put.default: lambda x, at, values, accumulate=False: (
+            _added_up(_aten.index_put, 1, x, at, values, True) if accumulate else NotImplemented
         ),
         **{
             op: functools.partial(_unwritten, op)

@@ -3,6 +3,7 @@ kernel adds up atomically or finds the largest of integers; everything else is m
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -113,14 +114,22 @@ def writes(gm: fx.GraphModule) -> None:
 
 
 def _expanded(gm: fx.GraphModule) -> set[Any]:
-    """What the graph expands, and views of it: AOTAutograd adds by how much it has changed."""
+    """What the graph expands, and views of it: AOTAutograd adds by how much it has changed, and
+    of strides whose places overlap it writes all back, old ones over those that have changed."""
     found: set[Any] = set()
     for node in gm.graph.nodes:
-        name = str(getattr(node.target, "__name__", node.target))
-        given = {*node.all_input_nodes}
-        given = given if name.startswith(("broadcast_", "expand")) else found & given
+        name, given = str(getattr(node.target, "__name__", node.target)), {*node.all_input_nodes}
+        begins = name.startswith(("broadcast_", "expand", "meshgrid"))
+        begins |= name.startswith("as_strided") and _overlaps(node.meta["example_value"])
+        given = given if begins else found & given
         found.update([node] if any(_memory(x) & _memory(node) for x in given) else ())
     return found
+
+
+def _overlaps(x: Tensor) -> bool:
+    lying = sorted(zip(x.stride(), x.shape, strict=True))
+    reach = itertools.accumulate((s * (n - 1) for s, n in lying), initial=0)
+    return any(n > 1 and s <= before for (s, n), before in zip(lying, reach, strict=False))
 
 
 def _memory(node: Any) -> set[int]:

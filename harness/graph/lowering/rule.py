@@ -181,9 +181,9 @@ class Call:
         """``operand`` of an operator whose result jumps somewhere (a comparison, a floor), as eager
         mode has it: rounded to its own type, and to ``dtype``. Otherwise a value that one kernel
         keeps in float32 would not equal itself read from memory, as the gradient of ``amax`` needs,
-        nor 0.1 the nearest number of 16 bits."""
+        nor 0.1 the nearest number of 16 bits. (What is widened is not: its extremes are not.)"""
         tensor, wanted = self.tensor(position, name), dtype or self.dtype
-        value = self.rounded(self.broadcast(tensor, self.shape), tensor.widened or tensor.dtype)
+        value = self.rounded(self.broadcast(tensor, self.shape), tensor.dtype)
         value = self.scalar.cast(value, wanted)
         return value if tensor.dtype is wanted else self.rounded(value, wanted)
 

@@ -20,16 +20,14 @@ Shape = tuple[sympy.Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value for every index. ``dtype`` is the graph's type (may be 16-bit); ``value`` has the
-    compute type that belongs to it. ``over``: the same as what is written over another tensor,
-    which is less to do where that one may be changed. ``widened``: the 16-bit type that it was
-    converted from, whose numbers eager mode has."""
+    """A value for every index. ``dtype`` is the graph's type (may be 16-bit); ``value``
+    has the compute type that belongs to it. ``over``: the same as what is written over another
+    tensor, which is less to do where that one may be changed."""
 
     shape: Shape
     dtype: DType
     value: Value
     over: Scattered | None = None
-    widened: DType | None = None
 
     @property
     def rank(self) -> int:

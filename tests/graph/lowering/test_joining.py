@@ -168,3 +168,30 @@ def test_what_bounds_decide_is_not_compared() -> None:
         loads = [v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)]
         made = {v.op for v in walk(store_roots(nest.stores)) if isinstance(v, Compute)}
         assert loads == (["x"] if Op.EXP in made else ["y"]) and made <= {Op.EXP}
+
+
+def test_a_choice_between_equals_is_none() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4, 6))
+    chosen = b.call("aten.where.self", b.call("aten.gt.Scalar", x, 0.0), x, x)
+    program = check(b.graph(b.call("aten.exp.default", chosen)))
+    (nest,) = program.nests
+    made = {v.op for v in walk(store_roots(nest.stores)) if isinstance(v, Compute)}
+    assert made == {Op.EXP}
+
+
+@pytest.mark.parametrize(
+    ("op", "always", "never", "some"),
+    [("lt", 6, 0, 5), ("le", 5, -1, 4), ("gt", -1, 5, 0), ("ge", 0, 6, 1)],
+)
+def test_bounds_decide_for_every_place_or_for_none(
+    op: str, always: int, never: int, some: int
+) -> None:
+    for number, wanted in ((always, ["x"]), (never, ["y"]), (some, ["x", "y"])):
+        b = GraphBuilder()
+        x, y = b.input("x", (4, 6)), b.input("y", (4, 6))
+        places = b.call("aten.arange.start_step", 0, 6)
+        chosen = b.call("aten.where.self", b.call(f"aten.{op}.Scalar", places, number), x, y)
+        (nest,) = check(b.graph(b.call("aten.exp.default", chosen))).nests
+        loads = [v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)]
+        assert sorted(loads) == wanted

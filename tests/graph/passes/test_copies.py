@@ -11,11 +11,28 @@ from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, assert_close
 
 
-def heads(inputs: int, kept: bool = False, size: int = 64, twice: bool = False) -> Graph:
-    """A product of so many tensors, the sum of all images and places for each head, and a copy
-    whose heads lie innermost."""
+def heads(
+    inputs: int,
+    kept: bool = False,
+    size: int = 64,
+    twice: bool = False,
+    small: bool = False,
+    placed: bool = False,
+    inner: bool = False,
+) -> Graph:
+    """A product of so many tensors, ``small`` ones or rows of a table at computed places besides,
+    the sum of all images and places for each head, and a copy whose heads lie innermost, which is
+    a result or ``inner``."""
     b = GraphBuilder()
     value: Ref = b.input("x0", (16, 16, 64, size), DType.F64)
+    if small:
+        value = b.call("aten.mul.Tensor", value, b.input("each", (64, 1), DType.F64))
+    if placed:
+        table, places = (
+            b.input("table", (3, size), DType.F64),
+            b.input("places", (16, 16, 64), DType.I64, bound=3),
+        )
+        value = b.call("aten.mul.Tensor", value, b.call("aten.index.Tensor", table, (places,)))
     for number in range(1, inputs):
         other = b.input(f"x{number}", (16, 16, 64, size), DType.F64)
         value = b.call("aten.mul.Tensor", value, other)
@@ -24,9 +41,10 @@ def heads(inputs: int, kept: bool = False, size: int = 64, twice: bool = False) 
     if twice:
         squares = b.call("aten.mul.Tensor", value, value)
         results.append(b.call("aten.sum.dim_IntList", squares, (0, 2, 3)))
-    results.append(
-        b.call("aten.clone.default", turned, memory_format=Token("contiguous_format"), name="copy")
+    copy = b.call(
+        "aten.clone.default", turned, memory_format=Token("contiguous_format"), name="copy"
     )
+    results.append(b.call("aten.exp.default", copy) if inner else copy)
     return b.graph(*results, *[value] * kept)
 
 
@@ -37,6 +55,9 @@ def heads(inputs: int, kept: bool = False, size: int = 64, twice: bool = False) 
         (heads(1), "permute"),  # no more than the copy
         (heads(2, kept=True), "permute"),  # in memory as it is
         (heads(2, size=2), "permute"),  # a launch costs more
+        (heads(1, small=True), "permute"),
+        (heads(1, placed=True), "copy"),
+        (heads(2, inner=True), "permute"),  # never in memory
         (heads(2, twice=True), "permute"),  # both sums read it once
     ],
 )

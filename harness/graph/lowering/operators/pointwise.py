@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial, reduce
 from typing import TypeGuard
 
@@ -204,9 +203,7 @@ def cast(call: Call, argument: int = 0, rounds: bool = True) -> Lowered:
         return call.result(call.context.index_value(position, call.dtype))
     value = call.scalar.cast(value, call.dtype)
     rounds = rounds and changes and not narrow and call.node.name not in call.context.outputs
-    made = call.result(call.rounded(value, call.dtype) if rounds else value)
-    wider = tensor.dtype.is_float and not narrow and call.dtype in (DType.F32, DType.F64)
-    return replace(made, widened=tensor.widened or tensor.dtype) if wider else made
+    return call.result(call.rounded(value, call.dtype) if rounds else value)
 
 
 def view_as_type(call: Call) -> Lowered:
