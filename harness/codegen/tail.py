@@ -17,23 +17,25 @@ from typing import Any
 import jinja2
 
 from harness.codegen.frame import wrapped
-from harness.codegen.reference import Reference
+from harness.codegen.reference import Reference, triton_signature
+from harness.dtypes import DType
 from harness.heuristics.limits import block_name, next_power_of_two
 from harness.ir.index_text import size_text
 from harness.ir.op_triton import TEMME_FROM, ZETA_TERMS, temme_terms
 from harness.ir.ops import Op
 from harness.tiling.build import INT32_LIMIT
 
-_ERRORS = {
-    "fp64": 1e-10,
-    "fp32": 1e-5,
-    "fp16": 2e-3,
-    "bf16": 1.6e-2,
-    "fp8e4nv": 0.13,
-    "fp8e5": 0.26,
+ERRORS = {
+    DType.F64: 1e-10,
+    DType.F32: 1e-5,
+    DType.F16: 2e-3,
+    DType.BF16: 1.6e-2,
+    DType.F8E4M3: 0.13,
+    DType.F8E5M2: 0.26,
 }
-"""Error allowed relative to the size of an element plus the root mean square of its tensor, by
-Triton's name of the type: some units of its last place."""
+"""Error allowed relative to the size of an element plus the root mean square of its tensor, or of a
+tensor relative to its norm, by type: some units of its last place."""
+_ERRORS = {triton_signature(dtype)[1:]: error for dtype, error in ERRORS.items()}
 
 _USUAL_ERRORS = {"fp16": 7e-4, "bf16": 5e-3}
 """In 16 bits a kernel may round twice (a value stored, then read again), and cancellation makes

@@ -29,7 +29,6 @@ class Inliner:
     dtypes: Mapping[str, DType]
     internal: frozenset[str]
     stored: dict[tuple[str, sympy.Expr], ir.Value] = field(default_factory=dict)
-    writes: dict[str, list[ir.Value]] = field(default_factory=dict)
     in_memory: set[str] = field(default_factory=set)
 
     def rewrite(self, stores: Sequence[ir.Store], index: ir.Address) -> tuple[ir.Store, ...]:
@@ -48,7 +47,6 @@ class Inliner:
                 self.in_memory.discard(store.buffer)
                 seen = self._seen_by_readers(store.buffer, store.value)
                 self.stored[store.buffer, store.index] = seen
-                self.writes.setdefault(store.buffer, []).append(seen)
         return result
 
     def forget(self, buffers: Sequence[str]) -> None:
@@ -74,15 +72,11 @@ class Inliner:
             return value
         if load.buffer not in self.internal:
             return load
-        writes = self.writes.get(load.buffer, [])
-        if len(writes) != 1:
-            raise InvalidProgram(
-                "a load of a value that exists only inside the kernel matches no store",
-                where=f"{load.buffer}[{load.index}]",
-                got=f"{len(writes)} stores to it",
-                expected="one store at the same index",
-            )
-        return writes[0]
+        raise InvalidProgram(
+            "a load of a value that exists only inside the kernel matches no store",
+            where=f"{load.buffer}[{load.index}]",
+            expected="a store at the same index",
+        )
 
 
 def contains_reduce(value: ir.Value) -> bool:

@@ -25,9 +25,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.codegen.reference import inexact
 from harness.codegen.source import EmittedModule
+from harness.codegen.tail import ERRORS
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
 from harness.devices.job import Context, Unusable
+from harness.dtypes import from_torch_name
 from harness.errors import CheckFailed, HarnessError, reason
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph, Partition
@@ -47,15 +49,6 @@ from harness.runtime.launch.selecting import LaunchOn
 from harness.runtime.products import in_slices
 from harness.target import Target
 
-_TOLERANCE = {
-    torch.float64: 1e-9,
-    torch.float32: 1e-5,
-    torch.float16: 2e-3,
-    torch.bfloat16: 1.6e-2,
-    torch.float8_e4m3fn: 0.13,
-    torch.float8_e5m2: 0.26,
-}
-"""Allowed ‖out − ref‖ / ‖ref‖ by output type: a few roundings of that type."""
 _AS_GOOD = 2.0
 """How many times further from float64 than the nearest other compiler is still right, and how many
 times as far as rounding moves an element."""
@@ -124,7 +117,7 @@ def compare(
             provider = make(inputs)
             got = _results(task, provider, inputs)
             error = _error(got, want)
-            allowed = max([allowed, *(_TOLERANCE.get(g.dtype, 0.0) for g in got)])
+            allowed = max([allowed, *(ERRORS.get(from_torch_name(str(g.dtype)), 0.0) for g in got)])
             del got
         except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
             _require_device(failure)
