@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.dtypes import DType
 from harness.graph.model import Ref
 from harness.ir.nodes import Compute, Load, Masked, store_roots, walk
 from harness.ir.ops import Op
@@ -195,3 +196,12 @@ def test_bounds_decide_for_every_place_or_for_none(
         (nest,) = check(b.graph(b.call("aten.exp.default", chosen))).nests
         loads = [v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)]
         assert sorted(loads) == wanted
+
+
+def test_places_that_wrap_around_are_not_decided() -> None:
+    b = GraphBuilder()
+    x, y = b.input("x", (300,)), b.input("y", (300,))
+    places = b.call("aten.arange.start_step", 0, 300, dtype=DType.I8)
+    chosen = b.call("aten.where.self", b.call("aten.lt.Scalar", places, 0), x, y)
+    (nest,) = check(b.graph(b.call("aten.exp.default", chosen))).nests
+    assert {v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)} == {"x", "y"}
