@@ -86,7 +86,7 @@ def test_no_program_begins_behind_what_is_reduced(alone: bool) -> None:
         found: list[int] = []
         for number in range(programs):
             names = {"r0_numel": numel, "CHUNKS": programs, "R0_BLOCK": block, "at": number}
-            exec("\n".join(Exchange(plan, 1, "CHUNKS").part("at")), {"tl": _Numbers}, names)
+            exec("\n".join(Exchange(plan, 1, "CHUNKS", "at").part()), {"tl": _Numbers}, names)
             assert names["r0_first"] <= names["r0_stop"] <= numel
             found += range(names["r0_first"], names["r0_stop"])
         assert found == list(range(numel))

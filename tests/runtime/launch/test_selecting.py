@@ -281,15 +281,16 @@ def test_each_size_has_the_configuration_of_its_kernel_and_no_binary_of_its_own(
         "test graph",
     )
     (module,) = modules(graph)
-    driver.arguments = 4
+    driver.arguments = 5
+    tensors = (*arguments()[:2], torch.zeros(4096))
     kernel = SelectedKernels(H100, cache=cache).get(module.text)
     for s0, s1, blocks in ((4096, 4096, (1, 4096)), (4096, 64, (4, 64)), (4096, 4000, (1, 4096))):
-        kernel.kernel(0, *arguments()[:2], s0, s1)
+        kernel.kernel(0, *tensors, s0, s1)
         assert kernel.config is not None
         assert (kernel.config.block("XBLOCK"), kernel.config.block("R0_BLOCK")) == blocks
     assert len(driver.loaded) == 3
     for s0 in (4080, 4064, 4048):
-        kernel.kernel(0, *arguments()[:2], s0, 4000)
+        kernel.kernel(0, *tensors, s0, 4000)
     assert len(driver.loaded) == 3 and len(driver.launches) == 6
 
 
