@@ -18,18 +18,9 @@ from dataclasses import dataclass, replace
 
 import sympy
 
+from harness.ir import affine
 from harness.ir import nodes as ir
-from harness.ir.affine import (
-    Affine,
-    Size,
-    divide,
-    linear,
-    positions,
-    row_major,
-    same,
-    size_hint,
-    size_of,
-)
+from harness.ir.affine import Size, divide, linear, positions, row_major, same, size_hint, size_of
 from harness.ir.index import FloorDiv, Mod, indirect_symbol
 from harness.ir.simplify import Simplifier
 
@@ -278,10 +269,15 @@ class _Reader:
     def view(self, number: int, every: list[ir.Value]) -> NestView:
         """The nest's view."""
         for value in every:
-            if isinstance(value, ir.Load):
-                self.add(Use.LOAD, value.buffer, value.index, value.indirect)
-            elif isinstance(value, ir.IndexValue):
-                self.add(Use.INDEX, "", value.index, value.indirect)
+            match value:
+                case ir.Load():
+                    self.add(Use.LOAD, value.buffer, value.index, value.indirect)
+                case ir.IndexValue():
+                    self.add(Use.INDEX, "", value.index, value.indirect)
+                case (
+                    ir.Constant() | ir.Masked() | ir.Compute() | ir.Reduce() | ir.Scan() | ir.Sort()
+                ):
+                    pass
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
             self.add(use, store.buffer, store.index, store.indirect, store.mask is not None)
@@ -342,7 +338,7 @@ class _Reader:
         self.accesses[key] = AffineAccess(use, name, form.offset, form.strides, exact, *chosen)
         self.of_index.setdefault(index, key)
 
-    def over_dimensions(self, index: sympy.Expr) -> Affine | None:
+    def over_dimensions(self, index: sympy.Expr) -> affine.Affine | None:
         """``index``, linear in the loops, or in the dimensions if all its divisions fall away
         there; else unknown."""
         if (form := linear(index, self.position)) is not None:

@@ -198,10 +198,10 @@ def test_a_full_device_says_so(tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
 def test_a_kernel_that_does_not_fit_is_a_row(tmp_path: Path) -> None:
-    huge = emitted.POINTWISE + (
-        "\n\ndef get_args(device=None, seed=0):\n"
-        "    return [torch.empty(1 << 38, dtype=torch.float32, device='cuda') for _ in range(3)]\n"
-    )
+    begin = "def get_args(device=None, seed=0):\n"
+    large = "torch.empty(1 << 38, dtype=torch.float32, device='cuda')"
+    huge = emitted.POINTWISE.replace(begin, f"{begin}    return [{large} for _ in range(3)]\n")
+    assert huge != emitted.POINTWISE
     with CudaDevice(tmp_path, 1) as device:
         with pytest.raises(HarnessError, match="out of memory"):
             device.check(emitted_module(huge))

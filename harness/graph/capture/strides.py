@@ -321,7 +321,7 @@ def _kept_strides(node: fx.Node) -> Iterator[Sizes]:
             int(number)  # which becomes a guard
     pairs = list(zip(into.shape, into.stride(), value.stride(), strict=True))
     shared = any(step == 0 and n != 1 for n, step, _ in pairs)  # a size may have no number
-    if not shared and any(step != other and n != 1 for n, step, other in pairs):
+    if not shared and any(step != other for _, step, other in pairs):
         yield into.stride()
 
 

@@ -76,6 +76,7 @@ _TAKEN_APART: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = 
     "addcmul": lambda x, y: torch.addcmul(x, y, y),
     "deg2rad": lambda x, y: torch.deg2rad(x),
     "diagonal": lambda x, y: torch.diag_embed(x),
+    "diagonal written": lambda x, y: torch.diagonal_scatter(x.clone(), x.diagonal() + 1),
     "floor divide": lambda x, y: x // 2,
     "k-th": lambda x, y: x.kthvalue(1, 0, keepdim=True)[0],
     "largest": lambda x, y: x.topk(x.shape[0], 0)[0],
