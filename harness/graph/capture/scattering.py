@@ -3,7 +3,6 @@ kernel adds up atomically or finds the largest of integers; everything else is m
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -120,16 +119,12 @@ def _expanded(gm: fx.GraphModule) -> set[Any]:
     for node in gm.graph.nodes:
         name, given = str(getattr(node.target, "__name__", node.target)), {*node.all_input_nodes}
         begins = name.startswith(("broadcast_", "expand", "meshgrid"))
-        begins |= name.startswith("as_strided") and _overlaps(node.meta["example_value"])
+        if name.startswith("as_strided"):
+            x = node.meta["example_value"]
+            begins = overlap((s, n) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1)
         given = given if begins else found & given
         found.update([node] if any(_memory(x) & _memory(node) for x in given) else ())
     return found
-
-
-def _overlaps(x: Tensor) -> bool:
-    lying = sorted(zip(x.stride(), x.shape, strict=True))
-    reach = itertools.accumulate((s * (n - 1) for s, n in lying), initial=0)
-    return any(n > 1 and s <= before for (s, n), before in zip(lying, reach, strict=False))
 
 
 def _memory(node: Any) -> set[int]:
