@@ -187,10 +187,7 @@ def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[
     """Pairs with the same key, in order, taken out of both lists; a key of None matches nothing."""
     waiting = grouped(right, key)
     waiting.pop(None, None)
-    pairs = []
-    for item in left:
-        if others := waiting.get(key(item)):
-            pairs.append((item, others.pop(0)))
+    pairs = [(item, others.pop(0)) for item in left if (others := waiting.get(key(item)))]
     _take(left, right, *(item for pair in pairs for item in pair))
     return pairs
 
