@@ -166,15 +166,10 @@ def _targets(layout: Layout, names: list[str], kept: frozenset[str]) -> dict[str
         # What is dear is not computed for less than it takes to read it.
         if not single or node.packet in _NOT_CHEAP or not kept.isdisjoint(layout.shown(name)):
             continue
-        wanted: set[int | None] = set()
-        for user in layout.readers(name):
-            if layout.kind[user] is not Kind.FUSIBLE:
-                wanted.add(None)
-            elif layout.level[user] > layout.level[name]:
-                wanted.add(layout.level[user])
-            else:
-                wanted.add(targets.get(user))
-        if len(wanted) == 1 and (level := wanted.pop()) is not None:
+        users, here = layout.readers(name), layout.level[name]
+        levels = {u: layout.level[u] for u in users if layout.kind[u] is Kind.FUSIBLE}
+        wanted = {at if at > here else targets.get(user) for user, at in levels.items()}
+        if levels.keys() == users and len(wanted) == 1 and (level := wanted.pop()) is not None:
             targets[name] = level
     return targets
 
