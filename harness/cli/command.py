@@ -75,10 +75,10 @@ class Answer:
         watch = Watch.QUIET if usual and self.quiet else self.watch
         return output.progress(title, self.options, watch)
 
-    def note(self, line: str) -> None:
+    def note(self, *lines: str) -> None:
         """Say something beside the answer, unless -q asks for the answer alone."""
         if self.watch is not Watch.QUIET:
-            output.note(line)
+            output.note(*lines)
 
     @contextlib.contextmanager
     def cache(self) -> Iterator[Path]:

@@ -89,8 +89,7 @@ def import_(
             kernels = sum(len(graph.kernels) for graph in run.graphs)
             file = None if where is None else str(where)
             rows.append({"from": str(path), "run": run.id, "kernels": kernels, "file": file})
-    for error in found.damaged:
-        output.note(f"error: {error}")
+    output.note(*(f"error: {error}" for error in found.damaged))
     lines = [
         f"{row['from']}: {row['kernels']} figures, run {row['run']}: "
         f"{'would be imported' if dry_run else row['file'] or 'is there already'}"

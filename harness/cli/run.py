@@ -181,8 +181,7 @@ def _within(
 
 def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
     """Keep what the session brings below ``results``, if anywhere, and print it."""
-    for note in plan.notes:
-        answer.note(note)
+    answer.note(*plan.notes)
     kept: contextlib.AbstractContextManager[Memory] = contextlib.nullcontext(Memory(plan.run))
     if results is not None:
         kept = Journal(results, plan.run, warn=output.note)

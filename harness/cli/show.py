@@ -94,8 +94,7 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchange
             run = chosen(_unchanged(options, corpus, run, baseline), answer.only)
         else:
             run = _with_others(options, run)
-    for note in corpus.notes:
-        output.note(f"error: {note}")
+    output.note(*(f"error: {note}" for note in corpus.notes))
     known = {pattern.name for pattern in corpus.patterns}
     if lost := [graph.name for graph in run.graphs if graph.name not in known]:
         output.note(
@@ -213,8 +212,7 @@ def _corpus(answer: Answer, suite: str, models: bool, coverage: bool) -> Report 
         return None
     with answer.progress("reading the corpus"):
         found = corpora.load(folder)
-    for note in found.notes:
-        output.note(f"error: {note}")
+    output.note(*(f"error: {note}" for note in found.notes))
     query = suite.partition(":")[2]
     if models:
         captures = [c for c in selecting.captures(found, query) if is_chosen(only, c.name)]
@@ -288,10 +286,7 @@ def indexed(results: Path) -> index.Index:
     """The runs below ``results``. Says which files cannot be read; raises ``RecordError`` if none
     can."""
     found = index.refresh(results)
-    for note in found.notes:
-        output.note(note)
-    for run in found.unreadable:
-        output.note(f"error: {run.unreadable}")
+    output.note(*found.notes, *(f"error: {run.unreadable}" for run in found.unreadable))
     if found.runs and not found.readable:
         raise RecordError(
             f"none of the {len(found.runs)} run files can be read",

@@ -91,8 +91,7 @@ def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None)
         answer.progress("starting") as bar,
         open_session(options, request, how, bar.update) as session,
     ):
-        for note in session.notes:
-            answer.note(note)
+        answer.note(*session.notes)
         chosen = _chosen(answer.only, [module.name for module in session.modules])
         modules = tuple(module for module in session.modules if module.name in chosen)
         session = replace(session, modules=modules)
@@ -120,8 +119,7 @@ def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None)
     if interrupted:
         left = len(modules) - len(found)
         output.note(f"interrupted: {left} kernels are left; what was tuned stays in the cache")
-    for failure in session.failures:
-        output.note(f"not generated: {failure}")
+    output.note(*(f"not generated: {failure}" for failure in session.failures))
     if table is not None:
         _save_table(table, found, {m.name: m.text for m in modules})
     _show(answer, graph, found, session.target, "timed" if session.device else "static", earlier)

@@ -156,14 +156,11 @@ def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[
 
 def _rounded(plan: KernelPlan) -> set[DType]:
     """Types of what the kernel rounds, or reads again once it is stored, and goes on with."""
-    found: set[DType] = set()
     written = {store.buffer for store in plan.stores} - plan.internal
-    dtypes = {buffer.name: buffer.dtype for buffer in plan.buffers}
-    for value in walk(store.value for store in plan.stores):
-        if isinstance(value, Load) and value.buffer in written:
-            found.add(dtypes[value.buffer])
-        elif isinstance(value, Compute) and value.op is Op.CAST:
-            found.add(value.dtype)
+    values = list(walk(store.value for store in plan.stores))
+    read = {v.buffer for v in values if isinstance(v, Load)} & written
+    found = {buffer.dtype for buffer in plan.buffers if buffer.name in read}
+    found |= {v.dtype for v in values if isinstance(v, Compute) and v.op is Op.CAST}
     return {dtype for dtype in found if dtype.is_float}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.ir.index_bounds import numeric, tidy
+from harness.ir.index_bounds import numeric
 from harness.ir.nodes import Axis
 from harness.ir.program import Buffer
 from harness.ir.reach import grouped, joined
@@ -86,19 +86,15 @@ def distinct_elements(
 def _storage(buffer: Buffer, sizes: Sizes) -> int:
     """Elements the buffer really has: an expanded dimension has one."""
     moving = (n for n, step in zip(buffer.shape, buffer.stride, strict=True) if step != 0)
-    numbers = [_number(n, sizes) for n in (buffer.extent, *moving)]
+    numbers = [numeric(n, sizes) for n in (buffer.extent, *moving)]
     known = [n for n in numbers if n is not None]
     return max(0, min(known[0], math.prod(known[1:]))) if len(known) == len(numbers) else 0
-
-
-def _number(expr: sympy.Expr | int, sizes: Sizes) -> int | None:
-    return numeric(tidy(sympy.sympify(expr)), sizes)
 
 
 def _measure(
     index: sympy.Expr, axes: Sequence[Axis], simplifier: Simplifier, sizes: Sizes
 ) -> _Slice:
-    extents = {a.var: n for a in axes if (n := _number(a.size, sizes)) is not None}
+    extents = {a.var: n for a in axes if (n := numeric(a.size, sizes)) is not None}
     if len(extents) < len(axes):
         return _Slice(0, 0, 0)
     if 0 in extents.values():
@@ -107,7 +103,7 @@ def _measure(
     variables = [v for v in extents if v in used]
     if any(s not in extents and not s.is_positive for s in used):  # read from memory
         return _Slice(math.prod(extents.values()), None, None)
-    low, high = (numeric(None if b is None else tidy(b), sizes) for b in simplifier.bounds(index))
+    low, high = (numeric(bound, sizes) for bound in simplifier.bounds(index))
     terms = [(t, simplifier.free_symbols(t)) for t in sympy.Add.make_args(index)]
     count = 1
     for group in joined([v for v in variables if v in used] for _, used in terms):  # share none

@@ -64,9 +64,10 @@ def emit(line: str = "") -> None:
     print(line)  # noqa: T201
 
 
-def note(line: str) -> None:
+def note(*lines: str) -> None:
     """Say something beside the answer."""
-    print(clean(line), file=sys.stderr)  # noqa: T201
+    for line in lines:
+        print(clean(line), file=sys.stderr)  # noqa: T201
 
 
 def width(*, whole: bool = False) -> int | None:

@@ -217,11 +217,8 @@ class _Night:
         interrupted night of the commit found out about the same text is known."""
         wanted = night_plan.to_examine(sorting, timed=plan.timed)
         known = self._before(sorting, timed=plan.timed) if wanted else {}
-        found = {
-            (graph, k.name): known[graph, k.name, k.module]
-            for graph, k in wanted
-            if (graph, k.name, k.module) in known
-        }
+        keys = ((graph, k.name, k.module) for graph, k in wanted)
+        found = {key[:2]: known[key] for key in keys if key in known}
         configs: dict[str, dict[str, Any]] = {}
         before = {(m.graph, m.b[0].name): m.a[0].config for m, _ in sorting if m.single}
         todo = [(graph, k) for graph, k in wanted if (graph, k.name) not in found]

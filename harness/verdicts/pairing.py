@@ -121,9 +121,8 @@ def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
     """Match the kernels of ``a`` with those of ``b``, in A's order."""
     left = {graph.name: list(graph.kernels) for graph in a}
     right = {graph.name: list(graph.kernels) for graph in b}
-    matches: list[Match] = []
-    for name in left.keys() & right.keys():
-        matches += _pair_graph(name, left[name], right[name])
+    names = left.keys() & right.keys()
+    matches = [match for name in names for match in _pair_graph(name, left[name], right[name])]
     rest_a = [(name, kernel) for name, kernels in left.items() for kernel in kernels]
     rest_b = [(name, kernel) for name, kernels in right.items() for kernel in kernels]
     matches += _across(rest_a, rest_b)
@@ -187,10 +186,7 @@ def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[
     """Pairs with the same key, in order, taken out of both lists; a key of None matches nothing."""
     waiting = grouped(right, key)
     waiting.pop(None, None)
-    pairs = []
-    for item in left:
-        if others := waiting.get(key(item)):
-            pairs.append((item, others.pop(0)))
+    pairs = [(item, others.pop(0)) for item in left if (others := waiting.get(key(item)))]
     _take(left, right, *(item for pair in pairs for item in pair))
     return pairs
 

@@ -46,12 +46,10 @@ def supports_node(
         return False
     if node.op == "getitem" or not RULES[node.op].partial:
         return True
-    inputs = []
-    for name in dict.fromkeys(node.refs()):
-        kind = types[name]
-        if not isinstance(kind, TensorType):
-            return False
-        inputs.append(Input(name, kind))
+    read = {name: types[name] for name in node.refs()}
+    inputs = [Input(name, kind) for name, kind in read.items() if isinstance(kind, TensorType)]
+    if len(inputs) < len(read):
+        return False
     nodes, outputs = [node], [node.name]
     if isinstance(node.type, tuple):
         parts = [(k, t) for k, t in enumerate(node.type) if t is not None]

@@ -166,15 +166,10 @@ def _targets(layout: Layout, names: list[str], kept: frozenset[str]) -> dict[str
         # What is dear is not computed for less than it takes to read it.
         if not single or node.packet in _NOT_CHEAP or not kept.isdisjoint(layout.shown(name)):
             continue
-        wanted: set[int | None] = set()
-        for user in layout.readers(name):
-            if layout.kind[user] is not Kind.FUSIBLE:
-                wanted.add(None)
-            elif layout.level[user] > layout.level[name]:
-                wanted.add(layout.level[user])
-            else:
-                wanted.add(targets.get(user))
-        if len(wanted) == 1 and (level := wanted.pop()) is not None:
+        users, here = layout.readers(name), layout.level[name]
+        levels = {u: layout.level[u] for u in users if layout.kind[u] is Kind.FUSIBLE}
+        wanted = {at if at > here else targets.get(user) for user, at in levels.items()}
+        if levels.keys() == users and len(wanted) == 1 and (level := wanted.pop()) is not None:
             targets[name] = level
     return targets
 
@@ -192,19 +187,14 @@ def _cones(layout: Layout, targets: Mapping[str, int]) -> list[list[str]]:
 def _sink_cone(
     layout: Layout, cone: list[str], target: int, homes: Mapping[str, frozenset[str]] | None
 ) -> None:
-    if homes is not None and all(name in homes for name in cone):
-        for name in cone:
-            users = layout.readers(name)
-            if any(u in homes[name] and layout.level[u] == target for u in users):
-                layout.level[name] = target
-        return
-    if _saving(layout, cone, target) > 0:
-        layout.level.update((name, target) for name in cone)
-        return
+    known = homes or {}
+    decided = known.keys() >= {*cone}
+    whole = not decided and _saving(layout, cone, target) > 0
     for name in cone:
         users = layout.readers(name)
-        only_there = all(layout.level[user] == target for user in users)
-        if only_there and _saving(layout, [name], target) > 0:
+        there = {user for user in users if layout.level[user] == target}
+        alone = not (whole or decided) and there == users and _saving(layout, [name], target) > 0
+        if whole or alone or (decided and known[name] & there):
             layout.level[name] = target
 
 
@@ -212,16 +202,10 @@ def _saving(layout: Layout, cone: list[str], target: int) -> int:
     """Bytes not moved if ``cone`` is computed at level ``target`` instead of its own."""
     inside = set(cone)
     level = layout.level[cone[0]]
-    before = sum(
-        2 * layout.nbytes[name]
-        for name in cone
-        if any(user not in inside for user in layout.readers(name))
-    )
+    before = sum(2 * layout.nbytes[name] for name in cone if layout.readers(name) - inside)
     after = 0
-    for value in dict.fromkeys(v for name in cone for v in layout.operands(name)):
-        if value in inside:
-            continue
-        readers = [user for user in layout.readers(value) if user not in inside]
+    for value in {v for name in cone for v in layout.operands(name)} - inside:
+        readers = layout.readers(value) - inside
         read_at = {layout.level[u] for u in readers if layout.kind[u] is Kind.FUSIBLE}
         computed_here = layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level
         if not computed_here and level not in read_at:

@@ -164,16 +164,16 @@ def _host_nodes(layout: Layout) -> list[str]:
 
 @dataclass(slots=True)
 class _Plan:
-    """Steps in the making: units, then host nodes, then late mutations, by number. ``after[s]`` are
-    the steps that must run after step ``s``. ``renamed`` are values that all steps but their own
-    read from the input that they are stored into."""
+    """Steps in the making: units, then host nodes, then late mutations, by number. ``before[s]``
+    are the steps that must run before step ``s``. ``renamed`` are values that all steps but their
+    own read from the input that they are stored into."""
 
     layout: Layout
     units: list[Unit]
     host: list[str]
     late: list[Mutation] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
-    after: list[set[int]] = field(default_factory=list)
+    before: dict[int, set[int]] = field(default_factory=dict)
     producer: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -181,15 +181,13 @@ class _Plan:
             self.producer.update((name, number) for name in unit.members)
         start = len(self.units)
         self.producer.update((name, number) for number, name in enumerate(self.host, start))
-        self.after = [set() for _ in range(start + len(self.host))]
-        for number in range(len(self.after)):
-            for name in self.reads(number):
-                if (source := self.producer.get(name)) is not None and source != number:
-                    self.after[source].add(number)
+        for number in range(start + len(self.host)):
+            made = {self.producer[n] for n in self.reads(number) if n in self.producer}
+            self.before[number] = made - {number}
         # Random numbers come out of one stream: the graph's order decides who gets which.
         calls = enumerate(map(self.layout.nodes.__getitem__, self.host), start)
         for first, second in itertools.pairwise(n for n, call in calls if draws(call)):
-            self.after[first].add(second)
+            self.before[second].add(first)
 
     def reads(self, step: int) -> Iterable[str]:
         """Names of the values that a step reads."""
@@ -205,26 +203,21 @@ def _place_mutations(plan: _Plan) -> None:
     graph, nodes = plan.layout.graph, plan.layout.nodes
     if not graph.mutations:
         return
-    readers: dict[str, list[int]] = {m.input: [] for m in graph.mutations}
-    for step in range(len(plan.after)):
-        for root in dict.fromkeys(root_name(name, nodes) for name in plan.reads(step)):
-            if root in readers:
-                readers[root].append(step)
+    read = {step: {root_name(name, nodes) for name in plan.reads(step)} for step in plan.before}
     returned = {root_name(name, nodes) for name in kept_names(graph)}
     for mutation in graph.mutations:
         root = plan.layout.root(mutation.value)
         step = plan.producer.get(root, len(plan.units))
-        others = [s for s in readers[mutation.input] if s != step]
+        others = [s for s, roots in read.items() if s != step and mutation.input in roots]
         if (
             step >= len(plan.units)
             or mutation.input in returned
             or any(root_name(name, nodes) == mutation.input != name for name in plan.reads(step))
-            or not reached([step], plan.after.__getitem__).keys().isdisjoint(others)
+            or step in reached(others, plan.before.__getitem__)
         ):
             plan.late.append(mutation)
             continue
-        for other in others:
-            plan.after[other].add(step)
+        plan.before[step].update(others)
         plan.units[step].mutations.append(mutation)
     plan.renamed.update(_read_from_inputs(plan))
     for unit in plan.units:
@@ -293,12 +286,7 @@ def _order(plan: _Plan, needed: Collection[str]) -> list[int]:
     graph's inputs are the caller's or are given back after their last use."""
     position = [plan.layout.order[unit.members[-1]] for unit in plan.units]
     position.extend(plan.layout.order[name] for name in plan.host)
-    before: dict[int, list[int]] = {step: [] for step in range(len(plan.after))}
-    for step, later in enumerate(plan.after):
-        for following in later:
-            before[following].append(step)
-
-    place = position.__getitem__
+    before, place = plan.before, position.__getitem__
     # What is called for its effect, or by a user, may depend on more than its operands.
     calls = [plan.layout.nodes[name] for name in plan.host]
     if not all(call.op.startswith(FAMILIAR) and any(tensors_of(call.type)) for call in calls):

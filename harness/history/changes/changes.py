@@ -19,6 +19,7 @@ from harness.history.changes.events import Event
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import Environment, History, Series, series_of
 from harness.history.changes.waivers import Waiver
+from harness.ir.reach import grouped
 from harness.records import causes as wording
 from harness.records.causes import clock_change, differ
 from harness.records.metrics import Metric, Scope
@@ -433,13 +434,10 @@ def _waive(
 
 def _breaks(known: History, every: Sequence[Series]) -> Iterator[Break]:
     """Where one environment ends and another one goes on with the same kernels."""
-    kernels: dict[Environment, set[tuple[str, str]]] = {}
-    spans: dict[Environment, tuple[int, int]] = {}
-    for series in every:
-        kernels.setdefault(series.environment, set()).add((series.graph, series.kernel))
-        first, last = spans.get(series.environment, (len(known.commits), -1))
-        ends = int(series.positions[0]), int(series.positions[-1])
-        spans[series.environment] = min(first, ends[0]), max(last, ends[1])
+    found = grouped(every, lambda series: series.environment).items()
+    kernels = {e: {(series.graph, series.kernel) for series in its} for e, its in found}
+    ends = {e: [int(one.positions[n]) for one in its for n in (0, -1)] for e, its in found}
+    spans = {e: (min(each), max(each)) for e, each in ends.items()}
     order = sorted(spans, key=lambda e: (spans[e], e.machine, e.method, e.triton, e.target))
     for place, later in enumerate(order):
         for earlier in reversed(order[:place]):
