@@ -103,8 +103,8 @@ def _parse(node: Node, types: dict[str, ValueType], zeros: Collection[str]) -> _
 
 
 def _spared(found: _Scatter) -> int:
-    """Bytes that are neither written nor read if each point has a row of its own, less those of the
-    targets' rows and of two launches that find them."""
+    """Bytes that are not written if each point has a row of its own, less those of the targets'
+    rows and of a launch. As many are not read, for another launch."""
     rows = int(found.kind.shape[0]) * DType.I32.itemsize
     return (found.targets - 2 * found.additions) * found.kind.dtype.itemsize - rows - LAUNCH
 
