@@ -11,13 +11,13 @@ class Decisions:
     """Decisions by names of graph nodes: fixed, to be replayed on the same graph at other sizes.
 
     ``regions``: the nodes that share a region with a node. ``chunks``: into how many parts a
-    reduction or a scatter is split; a node that is not listed is not split. ``kernels``: the kernel
-    that computes a node; two nodes with equal values are computed by one kernel wherever that is
-    legal, nodes with different ones by two. ``loops``: whether the kernel that reduces to a node
-    loops over what it reduces; ``None`` where it is one of matrix products. What is ``None`` else,
-    or a node that is not listed, leaves the decision to the compiler. ``library``: nodes that could
-    be kernels, and are library calls. ``turned``: nodes and inputs that rows read from a copy, and
-    the dimension that is innermost there.
+    reduction or a scatter is split (0: a scatter has a row for each point); a node that is not
+    listed is not split. ``kernels``: the kernel that computes a node; two nodes with equal values
+    are computed by one kernel wherever that is legal, nodes with different ones by two. ``loops``:
+    whether the kernel that reduces to a node loops over what it reduces; ``None`` where it is one
+    of matrix products. What is ``None`` else, or a node that is not listed, leaves the decision to
+    the compiler. ``library``: nodes that could be kernels, and are library calls. ``turned``: nodes
+    and inputs that rows read from a copy, and the dimension that is innermost there.
     """
 
     regions: Mapping[str, frozenset[str]] | None = None

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def _split(graph: Graph, target: Target, choose: Choose) -> Graph:
-    """Scatters into few positions get copies; reductions may read some; few results are cut."""
+    """Scatters get copies, or rows; reductions may read some; few results are cut."""
     return split_reductions(read_copies(copy_scatters(graph, choose)), target, choose)
 
 
@@ -218,6 +218,6 @@ class _State:
     def choose_split(self, node: str, default: int) -> int:
         """Into how many parts to split a node; recorded when it is a split."""
         count = self.decisions.split(node, self.finer.get(node, default))
-        if count > 1:
+        if count != 1:
             self.splits[node] = count
         return count

@@ -72,9 +72,9 @@ _SILENT = frozenset(
 """Operators that only rearrange, convert or fill: named only where there is nothing else."""
 
 _NUMBER = re.compile(
-    r"((_\d+)?_(chunks|results|total|within|across|partial(_var|_mean)?))?(_\d+)*$"
+    r"((_\d+)?_(chunks|results|total|within|across|partial(_var|_mean)?|rows(_[a-z]+)?))?(_\d+)*$"
 )
-"""What follows the operator in a node's name: a number, and what splitting a reduction adds."""
+"""What follows the operator in a node's name: a number, and what splitting it adds."""
 _UNFIT = re.compile(r"\W")
 
 

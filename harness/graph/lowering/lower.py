@@ -259,13 +259,26 @@ class Lowering:
             if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
             elif self._needs_buffer(name, kind, result, rule):
-                self._realise(name, result)
+                stored = self._narrower(node) or name
+                self._realise(stored, self.tensors.get(stored, result))
+                if stored != name:
+                    value = self.context.scalar.cast(self.tensors[stored].value, kind.dtype)
+                    self.tensors[name] = replace(result, value=value)
             else:
                 self.tensors[name] = result
             return
         if isinstance(result, Scanned) and self._is_picked(name, result):
             return
         self._settle_buffer(name, result)
+
+    def _narrower(self, node: Node) -> str:
+        """What a conversion to more bits is of, if that is an expression: to be stored itself."""
+        source, own = next(node.refs(), ""), self.types[node.name].dtype
+        if node.packet != "_to_copy" or node.name in self.uses.kept or source in self.alias:
+            return ""
+        old, value = self.types[source].dtype, self.tensors[source].value
+        wider = own.is_float and old.is_float and old.itemsize < own.itemsize
+        return source if wider and not isinstance(value, Load) else ""
 
     def _changes_an_input(self, name: str, result: Scattered) -> bool:
         """Scatter into the input that a scatter starts from, does not read and is stored into: at

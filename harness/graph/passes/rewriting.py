@@ -15,7 +15,8 @@ from harness.graph.sizes import contiguous_strides
 from harness.ir.index import integers
 
 Choose = Callable[[str, int], int]
-"""Given a node's name and the default number of parts (1: as it stands) the number wanted."""
+"""Given a node's name and the default number of parts (1: as it stands; 0, of a scatter: as many as
+it has points) the number wanted."""
 
 
 def contiguous(dtype: DType, shape: Sequence[sympy.Expr | int]) -> TensorType:
@@ -68,6 +69,11 @@ class Emitter:
             name = f"{wanted}_{number}"
             number += 1
         return name
+
+    def full(self, shape: Sequence[sympy.Expr | int], number: int, dtype: DType, label: str) -> Ref:
+        """A row-major tensor that holds ``number`` everywhere."""
+        kind = contiguous(dtype, shape)
+        return self.call(label, "aten.full.default", kind, kind.shape, number, dtype=dtype)
 
     def cast(self, source: Ref, dtype: DType, label: str) -> Ref:
         """``source`` converted to ``dtype``, in its own layout; a kernel need not round it."""

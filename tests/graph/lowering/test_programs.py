@@ -50,6 +50,17 @@ def test_a_reused_long_computation_is_stored_and_a_short_one_is_not() -> None:
     assert ("short",) not in stored(program)
 
 
+def test_what_is_stored_of_a_conversion_is_as_narrow_as_it_was() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1024, 512), DType.F32)
+    narrow = b.call("aten._to_copy.default", b.call("aten.erf.default", x), dtype=DType.BF16)
+    wide = b.call("aten._to_copy.default", narrow, name="wide", dtype=DType.F32)
+    outs = [b.call("aten.sum.dim_IntList", wide, (d,)) for d in (0, 1)]
+    outs.append(b.call("aten.amax.default", wide, (1,)))
+    assert (narrow.name,) in stored(check(b.graph(*outs)))
+    assert ("wide",) in stored(check(b.graph(*outs, wide)))  # as what is asked for
+
+
 def test_a_table_is_a_launch_of_its_own_unless_a_kernel_before_it_can_store_it() -> None:
     def made(heads: int, summed: bool) -> list[tuple[str, ...]]:
         b = GraphBuilder()

@@ -1,8 +1,10 @@
-"""Scatters on several copies compute the same, and happen exactly where they pay."""
+"""Scatters on several copies, and on a row for each point, compute the same, and happen exactly
+where they pay."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Graph
@@ -10,6 +12,7 @@ from harness.graph.passes.scatters import copy_scatters
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
+from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
 from harness.target import H100
 from tests.graph.building import GraphBuilder, assert_close
 
@@ -79,6 +82,50 @@ def copies(graph: Graph) -> int:
 
     copy_scatters(graph, choose)
     return asked[0]
+
+
+def gradient(targets: int, points: tuple[int, ...], width: int, kind: DType) -> Graph:
+    """Of a table of embeddings, beside another gradient of it."""
+    b = GraphBuilder()
+    place = b.input("place", points, DType.I64, bound=targets)
+    values = b.input("values", (*points, width), kind)
+    other = b.input("other", (targets, width), kind)
+    zeros = b.call("aten.full.default", (targets, width), 0, dtype=kind)
+    put = b.call("aten.index_put.default", zeros, (place,), values, True, name="put")
+    return b.graph(b.call("aten.add.Tensor", other, put, name="total"))
+
+
+@pytest.mark.parametrize("points", [(6,), (4, 8), (3, 2, 2)])
+def test_rows_for_points_equal_in_float64(points: tuple[int, ...]) -> None:
+    graph = gradient(11, points, 3, DType.F64)
+    rows = copy_scatters(graph, lambda name, default: 0)
+    assert rows != graph and rows.types()["put"] == graph.types()["put"]
+    inputs = random_inputs(graph, "cpu", 5)
+    inputs[0].view(-1)[:3] = torch.tensor([-1, 10, -11])  # the last one twice, the first
+    assert_close(replay(rows, inputs, "cpu"), replay(graph, inputs, "cpu"), 1e-12)
+
+
+def test_rows_only_for_few_points_of_large_tables_that_are_no_result() -> None:
+    assert copies(gradient(50257, (2, 512), 768, DType.F32)) == 0
+    assert (
+        copies(gradient(512, (8, 512), 768, DType.F32)) == 1
+    )  # as many rows as the table and more
+    assert copies(gradient(8192, (16,), 8, DType.F32)) == 1  # the launches take longer
+    assert copies(scatter((50257, 768), ((8, 1024),), (8, 1024, 768), zero=False)) == 1
+    assert copies(scatter((50257, 768), ((8, 1024),), (8, 1024, 768))) == 1
+
+
+def test_a_table_of_rows_is_neither_filled_nor_read(interpreter: InterpreterPool) -> None:
+    graph = gradient(50257, (2, 512), 768, DType.F32)
+    made = compile_graph(graph, H100)
+    table, rows = 50257 * 768 * 4, 1024 * 768 * 4
+    moved = sum(launch.plan.bytes_moved for region in made.regions for launch in region.launches)
+    assert not made.failures and dict(made.splits) == {"put": 0}
+    assert moved < 2 * table + 6 * rows
+    small = compile_graph(gradient(7, (2, 8), 16, DType.F32), H100, made.decisions)
+    assert dict(small.splits) == {"put": 0} and len(small.kernels) == len(made.kernels)
+    checks = interpreter.all([CheckJob(kernel.module.text, None) for kernel in small.kernels])
+    assert all(found.passed for found in checks)
 
 
 def test_overwriting_scatters_stay() -> None:
