@@ -82,7 +82,6 @@ def _differing(
         alike = all(raised) or (raised[1] and any(_raises_as(found, one) for one in made))
         return [] if alike else [f"eager: {_brief(wanted)}; compiled: {_brief(found)}"]
     eager, ours = tree_leaves((wanted, given)), tree_leaves((found, taken))
-    shared = _sharing(eager)
     if len(eager) != len(ours):
         return [f"{len(ours)} results instead of {len(eager)}"]
 
@@ -105,7 +104,7 @@ def _differing(
                 what = f"{len(places)} zeros at {places[:12]}"
                 line = f"signs of {what} instead of eager mode's"
         lines += [f"{number}: {line}"] * bool(line)
-    if shared != _sharing(tree_leaves((found, taken))):
+    if _sharing(eager, ours) != _sharing(ours, eager):
         lines.append("other tensors share memory")
     return lines
 
@@ -292,11 +291,13 @@ def _shows_another(judge: Judge, ours: Sequence[Any], number: int) -> bool:
     )
 
 
-def _sharing(leaves: Sequence[Any]) -> list[tuple[int, ...]]:
-    """For each tensor the earlier ones in the same memory."""
+def _sharing(leaves: Sequence[Any], others: Sequence[Any]) -> list[tuple[int, ...]]:
+    """For each tensor the earlier ones in the same memory. (Whether there are elements may be what
+    rounding decides: those lie nowhere that are nothing among ``others``.)"""
     places = []
-    for t in leaves:
-        strided = isinstance(t, torch.Tensor) and t.layout is torch.strided and t.numel()
+    for t, other in zip(leaves, others, strict=True):
+        strided = isinstance(t, torch.Tensor) and t.layout is torch.strided
+        strided = strided and t.numel() and getattr(other, "numel", bool)()
         zero = strided and torch._is_zerotensor(t)  # a gradient that is known to be
         places.append(t.untyped_storage().data_ptr() if strided and not zero else None)
     return [tuple(k for k in range(n) if p and places[k] == p) for n, p in enumerate(places)]

@@ -36,6 +36,7 @@ _WIDE_SIZES = (1, 2, 3, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 257, 1023, 10
 _ASSIGNED = re.compile(r"v\d+ = ")
 _NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
+_SECONDS = 120.0
 _SPECIAL = (nan, inf, -inf, -0.0, 0.0, 1e-40, 3e38, 65520.0)
 _ONE = replace(H100, multiprocessors=1)
 """A device that few results fill: sums of products are matrix products, and rows are shared."""
@@ -337,9 +338,6 @@ def _called_again(program: Program, rng: random.Random) -> Program:
     return again if max(other.numel() for other in others) <= _MOST_ELEMENTS else program
 
 
-_SECONDS = 120.0
-
-
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What became of the program of a seed: kernels and library calls, and what is wrong with
@@ -429,16 +427,11 @@ def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -
     """``program`` without what is not needed for being ``wrong``, after ``most`` tries at most,
     none of which is begun after two minutes: what is lost with its worker tells nothing."""
     tried, end = {program}, time.monotonic() + _SECONDS
-    again = True
-    while again:
-        again = False
-        for smaller in program.smaller():
-            if smaller in tried or len(tried) > most or time.monotonic() > end:
-                continue
-            tried.add(smaller)
-            if wrong(smaller):
-                program, again = smaller, True
-                break
+    while len(tried) <= most and time.monotonic() <= end:
+        if (smaller := next((p for p in program.smaller() if p not in tried), None)) is None:
+            break
+        tried.add(smaller)
+        program = smaller if wrong(smaller) else program
     return program
 
 

@@ -42,6 +42,21 @@ def test_rounding_may_decide_whether_sizes_fit(
     assert all("when making fake tensor call" in line for line in told)
 
 
+def test_what_rounding_makes_nothing_of_shares_no_memory() -> None:
+    """Where eager mode has elements and another has none, only one of them has memory (5802414)."""
+    x = X[1:2]
+    mask = torch.ones(1, dtype=torch.bool)
+
+    def function(x: torch.Tensor) -> Any:
+        kept = x[x != x * 3 / 3]
+        return kept, kept
+
+    assert function(x)[0].numel() == 0
+    assert differences(function, [x], _giving_first(mask)) == []
+    told = differences(lambda x: (y := x + 1, y[:1]), [x], lambda *_: lambda y: (y + 1, y + 1))
+    assert "other tensors share memory" in told
+
+
 def test_the_backward_pass_computes_anew_what_was_rounded() -> None:
     """A gradient whose parts cancel if both passes have the same values (3801505)."""
     x, y = X.half(), torch.linspace(1, 2, 16, requires_grad=True)

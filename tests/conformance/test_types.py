@@ -44,6 +44,17 @@ def test_losses_of_two_types_are_of_eager_mode_s(compiler: Compiler, dtypes: Any
     assert [text for report in compiler.reports for text in report.failures] == []
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)], ids=str)
+def test_a_softmax_of_no_elements_takes_bools(compiler: Compiler, shape: tuple[int, ...]) -> None:
+    """Torch's rule for it subtracts, which bools refuse; eager mode has nothing to refuse."""
+
+    def function(x: torch.Tensor) -> Any:
+        return x.softmax(0), (x * 2).softmax(-1), x.softmax(-1).sum(0)
+
+    assert differences(function, [torch.ones(shape).bool()], compiler) == []
+    assert [text for r in compiler.reports for text in (*r.failures, r.eager) if text] == []
+
+
 def test_a_library_call_of_another_type_than_recorded_is_brought_into_it(
     compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

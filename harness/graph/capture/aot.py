@@ -12,11 +12,12 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import fx
+from torch._dynamo.backends.common import aot_autograd as through_autograd
 from torch._dynamo.exc import RestartAnalysis
 from torch._functorch import aot_autograd, partitioners
 from torch._functorch import config as functorch_config
@@ -188,12 +189,11 @@ def compile_joint(
     it may empty. ``tell`` is told what torch runs at a call. With ``eager_random`` torch draws all
     random numbers; ``for_gpu`` writes library calls as a GPU's libraries run them best.
     """
-    from torch._dynamo.backends.common import aot_autograd as through_autograd
-
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
     for change in (_inline_untraceable, dense_masks, resampled, writes, mark_users):
         change(gm)
+    _hand_on_sources(gm, inputs)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
     changes = require_own_types, called.note_changed, relaid, share_conjugates
@@ -231,6 +231,16 @@ def compile_joint(
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
         return called.by(compiler(gm, inputs), inputs)
+
+
+def _hand_on_sources(gm: fx.GraphModule, inputs: Sequence[Any]) -> None:
+    """Have AOTAutograd find the symbols of sizes that Dynamo has. It looks for them where Dynamo
+    met a tensor last: as what another one is a view of, it has none, and new ones get no guard."""
+    context: Any = torch._guards.TracingContext.try_get()
+    known = context.tensor_to_context if context else {}
+    for node, x in zip(gm.graph.find_nodes(op="placeholder"), inputs, strict=False):
+        if isinstance(x, torch.Tensor) and x in known and hasattr(node, "_dynamo_source"):
+            known[x] = replace(known[x], tensor_source=node._dynamo_source)
 
 
 def _inline_untraceable(gm: fx.GraphModule) -> None:
@@ -316,8 +326,8 @@ def _list_rules() -> dict[Any, Callable[..., Any]]:
 
 def _run_backward(result: Any) -> None:
     """Provoke the backward compilation where it is put off until it is needed."""
-    outputs = [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
-    if not (outputs := [t for t in outputs if t.requires_grad]):
+    made = torch.utils._pytree.tree_leaves(result)
+    if not (outputs := [t for t in made if isinstance(t, torch.Tensor) and t.requires_grad]):
         raise CaptureFailed(
             "nothing to train: no output depends on a parameter",
             expected="an output that requires a gradient",

@@ -94,6 +94,7 @@ _FUNCTIONS = (
     "upsample_bilinear upsample_nearest"
 ).split()
 _SMOOTH = ("aten::upsample_bilinear2d", "aten::upsample_bicubic2d")
+_LACKING = dict.fromkeys(_SMOOTH, torch.uint8) | {"aten::_softmax": torch.bool}  # of nothing
 _OPERATORS = [one[6:] + way for one in _SMOOTH for way in ("", ".default", ".vec")]
 _NAMED = [f"nn.functional.{one}" for one in _FUNCTIONS] + [f"ops.aten.{one}" for one in _OPERATORS]
 _TAKEN_APART = {attrgetter(name)(torch): name for name in _NAMED}
@@ -345,7 +346,7 @@ def spell_conversions(node: torch.fx.Node) -> None:
 def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: Any) -> Any:
     """``rule`` if there is one, unless eager mode rejects this call of the program or its gradient.
     (Calls inside of rules are our own.) Torch runs a gradient that nobody may ask for, unless it is
-    computed ``whole``, and ``_BARE`` types, whose parts it may lack. ``known``: asked before."""
+    computed ``whole``, and types whose parts it may lack. ``known``: asked before."""
     mode = get_proxy_mode()
     if mode is not None and mode.decomp_layers == 1:
         if "rms_norm" in op.name():  # torch hands a symbol's bits on; rms_norm has compared sizes
@@ -362,8 +363,8 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
         error = known[key]
         if error and (whole or torch._C._current_autograd_node() is None):
             raise Rejected(error)
-        bare = any(getattr(one, "dtype", None) in _BARE for one in tree_leaves(given))
-        bare = bare or (_packet(op) in _SMOOTH and args[0].dtype is torch.uint8)
+        lacking = {*_BARE, _LACKING.get(_packet(op))}
+        bare = any(getattr(one, "dtype", ...) in lacking for one in tree_leaves(given))
         rule = None if error or bare or op in _FILLS and _may_not_fit(*args) else rule
     return rule(*args, **options) if rule else NotImplemented
 

@@ -222,7 +222,9 @@ def _transformers(target: Target, training: bool) -> Example:
     known |= {"batch", "seq", "image", "layers", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
     config = config_class(**{k: list(v) if isinstance(v, tuple) else v for k, v in options.items()})
-    _no_dropout(config, options)
+    for key, value in config.to_dict().items():  # nothing is dropped but at rates asked for
+        if "drop" in key and isinstance(value, float) and key not in options:
+            setattr(config, key, 0.0)
     if hasattr(config, "use_cache"):
         config.use_cache = False
     if getattr(config, "pad_token_id", 0) is None:
@@ -268,13 +270,6 @@ def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
             if nested:
                 fewer[key] = {**value, **nested}
     return fewer
-
-
-def _no_dropout(config: Any, asked: Mapping[str, Any]) -> None:
-    """Nothing is dropped but at the rates that are ``asked`` for."""
-    for key, value in config.to_dict().items():
-        if "drop" in key and isinstance(value, float) and key not in asked:
-            setattr(config, key, 0.0)
 
 
 def _model_inputs(

@@ -58,3 +58,24 @@ def test_a_sum_with_no_gradient_leaves_another_as_the_sum_lies(
         found.append([p.grad for p in model.parameters()])
         model.zero_grad()
     torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("first", [2, 5])
+def test_a_size_of_what_a_later_argument_is_a_view_of_has_a_guard(
+    compiler: Compiler, first: int
+) -> None:
+    """Dynamo meets the whole again as what its part is a view of, after which AOTAutograd made a
+    new symbol of its size, for which torch had no guard: three rows were compiled for two."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        whole = x + 1
+        part = whole[:2]
+        torch._dynamo.graph_break()
+        rest = whole[1:][::2].double()
+        return rest.exp(), rest, part
+
+    run = torch.compile(function, backend=compiler)
+    for rows in (first, 3, first, 4, 2, 3):
+        x = torch.randn(rows)
+        torch.testing.assert_close(run(x), function(x))
+    assert [text for report in compiler.reports for text in report.failures] == []
