@@ -70,6 +70,16 @@ def test_what_is_far_behind_gets_few_samples(loaded: modules.LoadedModule) -> No
     assert min(count[c] for c in LIST if c != LIST[2]) >= 20
 
 
+@pytest.mark.parametrize(("second", "again"), [(1.001, True), (2.0, False)])
+def test_those_close_to_the_best_meet_once_more(
+    loaded: modules.LoadedModule, second: float, again: bool
+) -> None:
+    device = FakeDevice(costs(1.0, second, 9.0, 9.0).__getitem__, noise=0.02)
+    tuned = tune(loaded, loaded.get_args(), device, device)
+    counts = [len(trial_of(tuned, c).samples_ms) for c in LIST]
+    assert [count > 20 for count in counts] == [again, again, False, False]
+
+
 @pytest.mark.parametrize("factor", [7.0, 42.0])
 def test_an_outlier_is_timed_again_before_it_is_believed(
     loaded: modules.LoadedModule, factor: float
@@ -291,8 +301,12 @@ def test_a_device_lost_in_the_middle_leaves_what_was_tuned(loaded: modules.Loade
     assert sum(bool(t.samples_ms) for t in tuned.trials) >= 4
 
 
-def test_a_device_lost_before_anything_was_timed_is_an_error(loaded: modules.LoadedModule) -> None:
-    device = FakeDevice(costs(1.0, 2.0, 3.0, 4.0).__getitem__, lost_after=2)
+@pytest.mark.parametrize("launches", [2, 5])
+def test_a_device_lost_before_anything_was_timed_is_an_error(
+    loaded: modules.LoadedModule, launches: int
+) -> None:
+    """While candidates are launched for the first time, or in the first rounds."""
+    device = FakeDevice(costs(1.0, 2.0, 3.0, 4.0).__getitem__, lost_after=launches)
     with pytest.raises(RuntimeError, match="device lost"):
         tune(loaded, loaded.get_args(), device, device)
 
