@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,9 @@ def test_stages_are_tried_where_candidates_differ_in_them(tmp_path: Path) -> Non
     [
         (1024, 4, 1 << 20, True),
         (1024, 8, 1 << 20, True),
+        (512, 1, 1 << 20, True),
+        (1024, 1, 1 << 20, False),  # more elements than a thread may have
+        (1024, 64, 1 << 20, False),  # more threads than a block may have
         (96, 1, 1 << 20, False),  # no power of two
         (32, 2, 1 << 20, False),  # threads without an element
         (64, 2, 1 << 20, True),
@@ -75,4 +79,4 @@ def test_what_is_allowed(
 ) -> None:
     loaded = with_configs(tmp_path, [given(1024, 4)], points={"x": points})
     config = Config((("XBLOCK", block),), warps)
-    assert Space.of(loaded, H100).allows(config) == allowed
+    assert replace(Space.of(loaded, H100), most_per_thread=16).allows(config) == allowed
