@@ -56,6 +56,10 @@ def test_binaries_are_alike_by_all_that_is_known_of_them(found: Match, alike: bo
         (match(changed(SAME, config=OTHER)), {}, False),
         (match(replace(SAME, config=None)), {}, True),  # in the only one of its module
         (match(SAME, SAME), {}, False),
+        (match(replace(SAME, module=""), b=(replace(SAME, module=""),)), {}, False),
+        (match(replace(SAME, module="")), {}, False),
+        (match(b=(replace(SAME, module=""),)), {}, False),
+        (match(replace(SAME, module=SAME.module.replace('"f32"', '"f16"'))), {}, False),
         (match(), {"machine": replace(MACHINE, triton="4.0.0")}, False),
         (match(), {"target": "sm_100"}, False),
         (match(), {"machine": replace(MACHINE, driver="9.9")}, True),
