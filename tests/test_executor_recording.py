@@ -198,6 +198,31 @@ def test_layers_whose_inputs_move_once_each_copy_none() -> None:
     assert len(run._made) == 6 and not any(made.copies for made in run._made)
 
 
+def test_what_a_step_applies_again_and_again_copies_nothing() -> None:
+    """A recording that a backward graph is to come for stays, though its inputs have moved."""
+    run = Recorded(lambda args: [args[0] @ args[1], args[0] + 1], Replayer(), kept=1)
+    weight, places = nn.Parameter(torch.randn(8, 8), False), [torch.randn(3, 8) for _ in range(3)]
+    for _ in range(12):
+        saved = []
+        for x in places:
+            y, kept = run([x.add_(1), weight])
+            torch.testing.assert_close(y, x @ weight)
+            saved.append((x, kept))
+            del y, kept
+        assert all(torch.equal(a + 1, b) for a, b in saved)
+        del saved
+    assert len(run._made) == 3 and not any(made.copies for made in run._made)
+
+
+def test_ever_new_parameters_are_given_up() -> None:
+    run, alive = Recorded(lambda args: [args[0] * args[1]], Replayer(), kept=0), []
+    x = torch.randn(3)
+    for _ in range(220):
+        alive.append(nn.Parameter(torch.randn(3), False))
+        torch.testing.assert_close(run([x, alive[-1]])[0].clone(), x * alive[-1])
+    assert "in vain" in run.refused and run.plain > 20
+
+
 def test_sets_of_inputs_that_never_come_back_are_given_up() -> None:
     run, alive = Recorded(lambda args: [args[0] + args[1]], Replayer()), []
     for n in range(60):

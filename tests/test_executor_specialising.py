@@ -12,10 +12,11 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.errors import GraphError, HarnessError
-from harness.executor.specialising import boxed, specialised
+from harness.executor.specialising import NotForEverySize, bases, boxed, specialised
 from harness.graph.capture.fx import Conversion, convert
 from harness.graph.model import Graph, Mutation, Partition
 from harness.graph.partition.regions import partition
+from harness.graph.text import loads
 
 CPU = torch.device("cpu")
 
@@ -154,3 +155,16 @@ def test_types_of_what_kernels_read_views_of_are_checked() -> None:
         run = boxed(made, partition(made.graph), lambda a: a, CPU, rescue, (), lambda: None)
         run(others)
         assert len(rescued) == (number == 0)
+
+
+def test_memory_that_inputs_of_unknown_sizes_share_has_no_one_size() -> None:
+    text = """# harness graph 1
+def part(
+    base: "f32[{size}]",
+):
+    first: "f32[4]" = aten.as_strided.default(base, [4], [1], 0)
+    return (first,)
+"""
+    assert bases(loads(text.format(size=9), "known")) == [(0, 9)]
+    with pytest.raises(NotForEverySize, match="inputs of unknown sizes share memory"):
+        bases(loads(text.format(size="s0"), "unknown"))

@@ -59,8 +59,7 @@ def spare_inputs(
     """
     roots, readers, shared = _followed(partition, plan)
     graph = partition.graph
-    kept = {*lent, *graph.outputs, *(m.value for m in graph.mutations)}
-    shared.update(roots[name] for name in kept if name in roots)
+    shared.update(roots[name] for name in (*lent, *graph.outputs) if name in roots)
     regions = {s.name: (n, s) for n, s in enumerate(partition.steps) if isinstance(s, Region)}
     elements = {n: t.numel for n, t in graph.types().items() if isinstance(t, TensorType)}
     found = {}

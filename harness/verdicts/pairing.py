@@ -171,14 +171,13 @@ def _across(
     """Matches of kernels that went to another graph; takes them out of both lists. Of several that
     compute the same it is not certain which became which, unless they are one code on each side."""
     found = [("code", *pair) for pair in _drawn(left, right, lambda item: item[1].code_hash)]
-    if left and right:
-        ours, theirs = (grouped(side, lambda item: operators_of(item[1])) for side in (left, right))
-        for key in ours.keys() & theirs.keys() - {None}:
-            one, other = ours[key], theirs[key]
-            codes = [{kernel.code_hash for _, kernel in side} for side in (one, other)]
-            if len(one) == len(other) and len(codes[0]) == len(codes[1]) == 1:
-                found += [("operators", *pair) for pair in zip(one, other, strict=True)]
-        _take(left, right, *(item for _, *pair in found for item in pair))
+    ours, theirs = (grouped(side, lambda item: operators_of(item[1])) for side in (left, right))
+    for key in ours.keys() & theirs.keys() - {None}:
+        one, other = ours[key], theirs[key]
+        codes = [{kernel.code_hash for _, kernel in side} for side in (one, other)]
+        if len(one) == len(other) and len(codes[0]) == len(codes[1]) == 1:
+            found += [("operators", *pair) for pair in zip(one, other, strict=True)]
+    _take(left, right, *(item for _, *pair in found for item in pair))
     return [Match(graph, (one,), (other,), how) for how, (_, one), (graph, other) in found]
 
 

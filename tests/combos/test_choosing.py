@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from harness.backend import Compiler, Devices
 from harness.codegen.source import EmittedModule
 from harness.combos import choosing
-from harness.combos.choosing import MOST_ARGUMENTS, combined
+from harness.combos.choosing import MOST_ARGUMENTS, MOST_KERNELS, combined
 from harness.compiled import Combo, CompiledGraph, Failure, Launch
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
@@ -105,6 +105,12 @@ def test_a_combo_has_so_many_arguments_and_no_more() -> None:
     compiled, seen = run_both(states([(4, 3)] * 250))
     assert len(seen) == 2
     assert all(len(m.signature) <= MOST_ARGUMENTS for m, _ in compiled.distinct())
+
+
+def test_a_combo_has_so_many_kernels_and_no_more() -> None:
+    compiled, _ = run_both(states([(n + 2,) for n in range(MOST_KERNELS + 2)]))
+    (bundle,) = compiled.bundles
+    assert [len(combo.launches) for combo in bundle.combos] == [MOST_KERNELS, 2]
 
 
 def test_a_launch_alone_has_as_many_arguments_as_it_needs() -> None:

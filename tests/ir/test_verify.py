@@ -11,7 +11,22 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir.index import Mod, axis_symbol, indirect_symbol, size_symbol
-from harness.ir.nodes import Axis, Builder, Compute, Load, Nest, ReduceKind, Store, StoreMode
+from harness.ir.nodes import (
+    Axis,
+    Builder,
+    Combine,
+    Compute,
+    Load,
+    Nest,
+    Reduce,
+    ReduceKind,
+    Scan,
+    ScanKind,
+    Sort,
+    Store,
+    StoreMode,
+    Value,
+)
 from harness.ir.ops import Op
 from harness.ir.printer import dump
 from harness.ir.program import Buffer, Program, Role
@@ -63,6 +78,15 @@ def y_store(value: object, index: sympy.Expr = 8 * I0 + I1) -> Program:
     return with_second(Store("y", index, value))  # type: ignore[arg-type]
 
 
+def scanned(value: Value) -> Program:
+    """``value`` at every point of rows."""
+    nest = replace(FIRST, stores=(Store("y", 8 * I0 + R0, value),))
+    return Program("scanned", (X, Y), (nest,), ("y",))
+
+
+EARLIER, LATER = (Load(DType.F32, name, I0) for name in "ab")
+ADDED = B.compute(Op.ADD, EARLIER, LATER, dtype=DType.F32)
+RUNNING = B.scan(ScanKind.SUM, LOAD, dtype=DType.F32)
 BAD: dict[str, Callable[[], Program]] = {
     "two buffers have one name": lambda: replace(GOOD, buffers=(X, X, MEAN, Y)),
     "two nests have one name": lambda: replace(GOOD, nests=(FIRST, FIRST, SECOND)),
@@ -121,6 +145,38 @@ BAD: dict[str, Callable[[], Program]] = {
     "reduction is malformed": lambda: y_store(
         B.reduce(ReduceKind.SUM, DIFFERENCE, dtype=DType.F32, component=1)
     ),
+    "a sum reduction is malformed": lambda: with_first(
+        stores=(Store("mean", I0, Reduce(DType.F32, ReduceKind.SUM, (LOAD, LOAD), 0)),)
+    ),
+    "scan stands beside a reduction": lambda: with_first(
+        stores=(*FIRST.stores, Store("mean", I0, RUNNING))
+    ),
+    "scan or a sort is malformed": lambda: scanned(
+        B.scan(ScanKind.SUM, LOAD, dtype=DType.F32, component=1)
+    ),
+    "sort is malformed": lambda: scanned(Sort(DType.F32, (LOAD, LOAD), False)),
+    "scan or a sort has the wrong type": lambda: scanned(
+        Scan(DType.F32, ScanKind.MAX, (LOAD,), component=1)  # of places
+    ),
+    "sort has the wrong type": lambda: scanned(
+        B.compute(
+            Op.CAST,
+            B.scan(ScanKind.PROD, B.constant(1, DType.I32), dtype=DType.I32),
+            dtype=DType.F32,
+        )
+    ),
+    "function does not fit": lambda: scanned(
+        B.scan(Combine((EARLIER,), (ADDED,)), LOAD, dtype=DType.F32)
+    ),
+    "an index is not whole": lambda: y_store(DIFFERENCE, 8 * I0 + I1 + sympy.Rational(1, 2)),
+    "a conversion takes one operand": lambda: y_store(
+        Compute(DType.F32, Op.CAST, (DIFFERENCE, DIFFERENCE))
+    ),
+    "an axis size is no size": lambda: with_first(raxes=(Axis(R0, I0),)),
+    "layout uses something other": lambda: replace(
+        GOOD, buffers=(replace(X, stride=(I0, sympy.Integer(1))), MEAN, Y)
+    ),
+    "a program does nothing": lambda: Program("idle", (X,), (), ()),
     "stores nothing": lambda: with_first(stores=()),
     "over a single point": lambda: with_first(raxes=(Axis(R0, sympy.Integer(1)),)),
     "axes share a variable": lambda: with_first(raxes=(Axis(I0, sympy.Integer(8)),)),
@@ -143,6 +199,22 @@ BAD: dict[str, Callable[[], Program]] = {
 
 def test_a_good_program_passes() -> None:
     verify(GOOD)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        RUNNING,
+        B.compute(Op.CAST, B.sort(LOAD, descending=True, component=1), dtype=DType.F32),
+        B.scan(ScanKind.MIN, LOAD, dtype=DType.F32),
+        B.scan(Combine((EARLIER, LATER), (ADDED,)), LOAD, dtype=DType.F32),
+        B.scan(ScanKind.PROD, LOAD, dtype=DType.F32),
+    ],
+)
+def test_what_scans_and_sorts_may_be(value: Value) -> None:
+    verify(scanned(value))
+    empty = replace(Y, shape=ints(0, 8))
+    verify(Program("empty", (X, empty), (), ("y",)))  # of which nothing has to be written
 
 
 @pytest.mark.parametrize("message", list(BAD))

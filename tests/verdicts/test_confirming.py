@@ -12,6 +12,8 @@ from harness.measure.jobs import Effort
 from harness.measure.noise.judge import Verdict
 from harness.measure.pairs import PairResults
 from harness.records.timing import Samples
+from harness.runtime.compile import binary
+from harness.runtime.module import config_from_dict
 from harness.verdicts import confirming
 from harness.verdicts.bisecting import Made
 from harness.verdicts.comparing import Comparison, Side
@@ -163,6 +165,32 @@ def test_samples_of_a_disturbed_device_are_no_verdict(measure: Callable[..., Com
     found = {row.match.a[0].name: row for row in measure(a, b).rows}
     assert found["k3"].verdict is Verdict.INCOMPARABLE
     assert "throttled" in found["k3"].reason
+
+
+def test_the_binary_that_another_triton_compiled_is_kept_if_there_is_one(tmp_path: Path) -> None:
+    record = kernel("k", "n")
+    place = Workplace(tmp_path, 1, triton="3.4.0")
+    assert not place.keeps(record)
+    name = binary.artifact(record.module, config_from_dict(CONFIG), place.target, (), "3.4.0")
+    binary.path(tmp_path, name).parent.mkdir(parents=True)
+    binary.path(tmp_path, name).touch()
+    assert place.keeps(record)
+    assert not replace(place, triton="3.5.0").keeps(record)
+    assert not replace(place, triton="").keeps(record)
+    assert not place.keeps(replace(record, config={**CONFIG, "num_warps": 8}))
+    assert not place.keeps(replace(record, config=None))
+
+
+def test_what_one_side_alone_has_is_told_unless_kernels_are_named(
+    measure: Callable[..., Comparison],
+) -> None:
+    a, b = sides(3)
+    lone = replace(b.run.graphs[0], kernels=b.run.graphs[0].kernels[:2])
+    b = replace(b, run=replace(b.run, graphs=(lone,)))
+    assert [k.name for _, k in measure(a, b).vanished] == ["k2"]
+    assert [k.name for _, k in measure(b, a).appeared] == ["k2"]
+    found = measure(a, b, "k0")
+    assert not found.vanished and not found.appeared
 
 
 def test_nothing_in_common_is_said(measure: Callable[..., Comparison]) -> None:

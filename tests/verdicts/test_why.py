@@ -96,6 +96,46 @@ def test_two_changes_at_once_without_trials_are_unsure() -> None:
     assert found.differs == (Label.SOURCE, Label.CONFIGURATION)
 
 
+@pytest.mark.parametrize(
+    ("pinned", "own", "now", "label"),
+    [
+        (0.022, 0.022, 0.022, Label.SOURCE),  # B is as slow in A's configuration
+        (0.020, 0.022, 0.022, Label.CONFIGURATION),
+        (0.021, 0.022, 0.022, Label.UNSURE),  # half and half
+        (0.02103, 0.02177, 0.022, Label.UNSURE),  # 59 and 41 of 100
+        (0.02016, 0.02016, 0.022, Label.UNSURE),  # no more than trials differ anyway
+        (0.019, 0.022, 0.022, Label.CONFIGURATION),  # the code made up for a part of it
+        (0.022, 0.022, 0.018, Label.UNSURE),  # faster by the code, and slower by the choice
+        (None, 0.022, 0.022, Label.UNSURE),
+        (0.022, None, 0.022, Label.UNSURE),
+    ],
+)
+def test_what_tuners_saw_tells_the_code_from_the_choice(
+    pinned: float | None, own: float | None, now: float, label: Label
+) -> None:
+    """``pinned``: B in A's configuration, which takes 20 µs in A; ``own``: in B's; ``now``: what
+    is measured of it."""
+    a, b = many(20, "A", 1), many(20, "B", 2)
+    before = (Trial(CONFIG, level=0.02),)
+    after = tuple(Trial(c, level=ms) for c, ms in ((CONFIG, pinned), (OTHER, own)) if ms)
+    new = kernel("k3", "n3", ms=times(now, 77), body="new", config=OTHER, trials=after)
+    for of, made in ((a, None), (b, new)):
+        (graph_,) = of.run.graphs
+        kept = (k if k.name != "k3" else made or replace(k, trials=before) for k in graph_.kernels)
+        graph_ = replace(graph_, kernels=tuple(kept))
+        sides = (replace(of, run=replace(of.run, graphs=(graph_,))),)
+        a, b = (sides[0], b) if made is None else (a, sides[0])
+    (found,) = of_kernel(compare(a, b, Rules()), "k3")
+    assert found.label is label
+    assert set(found.differs) >= {Label.SOURCE, Label.CONFIGURATION}
+
+
+def test_a_choice_that_the_code_does_not_offer_any_more_is_the_codes() -> None:
+    new = kernel("k3", "n3", ms=times(0.022, 77), body="new", config=OTHER)
+    new = changed(new, module=new.module.replace('"num_warps": 4', '"num_warps": 8'))
+    assert one(new).label is Label.SOURCE
+
+
 def test_another_triton_and_another_text_are_unsure() -> None:
     new = kernel("k3", "n3", ms=times(0.022, 77), body="new")
     found = one(new, machine=replace(MACHINE, triton="4.0.0"))

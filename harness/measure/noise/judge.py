@@ -141,7 +141,7 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     beyond = scipy.special.stdtrit(df, 1 - rules.same_alpha) * error
     margin = np.log1p(rules.margin)
     same = known & (np.abs(d) + beyond < margin)
-    retuned = known & (slack > 0) & (np.abs(d) + beyond < np.maximum(slack, margin))
+    retuned = known & (np.abs(d) + beyond < np.maximum(slack, margin))
     strictest = rules.alpha / max(1, int(known.sum()))
     spread = scipy.special.stdtrit(df, 0.95) * error
     clear = scipy.special.stdtrit(df, 1 - strictest / 2) * error + spread + slack
@@ -153,7 +153,7 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     ):
         mde, band = _mde(one, float(error[n]), float(spread[n]), float(clear[n]), strictest)
         verdict = Verdict.RETUNED if retuned[n] else Verdict.UNSURE
-        if not one.unknown and together <= rules.alpha:
+        if together <= rules.alpha:
             verdict = Verdict.SLOWER if ratio > 1 else Verdict.FASTER
         verdict = Verdict.SAME if same[n] else verdict
         if one.unknown:
@@ -169,14 +169,12 @@ def _mde(
     of a table has to be ``strictest``, and the band of modes above it in which none is. ``clear``
     is what it would be without risks, ``spread`` how far it may come out smaller."""
     found = clear
-    if not one.risks:
-        return _relative(found), None
     rest = strictest - sum(risk.chance for risk in one.risks)
     certain = np.inf  # in spite of the risks
     if rest > 0:
         certain = float(scipy.special.stdtrit(one.df, 1 - rest / 2)) * error + spread
     for risk in sorted(one.risks, key=lambda risk: risk.low):
-        if found - spread > risk.high or certain <= risk.low:
+        if certain <= risk.low:
             continue
         if found + spread < risk.low:
             return _relative(found), (_relative(risk.low), _relative(risk.high))

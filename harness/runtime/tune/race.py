@@ -124,7 +124,7 @@ class Race:
         group = []
         for config in wanted:
             trial = self.trials[config]
-            fresh = config in self._compiled and not (trial.samples_ms or trial.reason)
+            fresh = not (trial.samples_ms or trial.reason)
             if fresh and not self._is_twin(config) and self._launched(config):
                 group.append(config)
         if group:
@@ -179,7 +179,7 @@ class Race:
         key = (artifact, self.loaded.grid(config, self.args))
         twin = self._binaries.setdefault(key, config)
         known = self.trials[twin]
-        if twin == config or not known.samples_ms:
+        if not known.samples_ms:
             return False
         self._compiled[config] = self._compiled[twin]
         self.trials[config] = replace(known, config=trial.config, origin=trial.origin)
@@ -251,8 +251,8 @@ class _Batch:
     def settled(self) -> bool:
         """Whether more rounds would change nothing: the baseline is left alone in front, or all
         that are left are known finely."""
-        rivals = [self.shares[c] for c in self.alive if c != self.baseline]
-        return all(standard_error(tuple(s)) <= _FINE * statistics.median(s) for s in rivals)
+        left = (self.shares[c] for c in self.alive)
+        return all(standard_error(tuple(s)) <= _FINE * statistics.median(s) for s in left)
 
     def second_look(self) -> None:
         """Time again what is far behind; the lower of two medians that disagree is believed."""

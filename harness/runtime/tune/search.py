@@ -118,7 +118,7 @@ class GuidedSearch(Search):
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """Batches, most promising first."""
         left, idle = self.most, 0
-        while left > 0 and idle < self.patience and view.best is not None:
+        while idle < self.patience and view.best is not None:
             before = view.best
             batch = self._next(space, view)[:left]
             if not batch:

@@ -94,9 +94,8 @@ class Space:
         elements = config.elements
         threads = config.num_warps * self.warp_size
         most = min(MAX_TENSOR_ELEMENTS, self.most_per_thread * threads)
-        if elements > most or threads > MAX_THREADS_PER_BLOCK:
-            return False
-        if elements < max(1, self.least_per_thread) * threads and config.num_warps > 1:
+        least = max(1, self.least_per_thread) * threads if config.num_warps > 1 else 0
+        if not least <= elements <= most:
             return False
         rows = self.sizes.get("x", 1)  # y overflows into z, which the grid takes care of
         return -(-rows // dict(config.blocks).get("XBLOCK", rows)) <= MAX_GRID_X

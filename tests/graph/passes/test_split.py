@@ -74,17 +74,20 @@ def test_the_second_step_of_a_variance_is_one_kernel(shape: tuple[int, ...], ker
     assert len(compile_graph(graph, H100, Decisions(chunks={"red": 16})).kernels) == kernels
 
 
+@pytest.mark.parametrize("dtype", [DType.F32, DType.BF16])
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_a_variance_of_a_single_row_is_exact(keepdim: bool, offset: float) -> None:
+def test_a_variance_of_a_single_row_is_exact(keepdim: bool, offset: float, dtype: DType) -> None:
+    """But for the rounding of what 16 bits hold."""
     kwargs: dict[str, Arg] = {"correction": 1, "keepdim": keepdim}
-    graph = reduction("aten.var_mean.correction", (4096,), (0,), dtype=DType.F32, **kwargs)
+    graph = reduction("aten.var_mean.correction", (4096,), (0,), dtype=dtype, **kwargs)
     split = split_reductions(graph, H100, lambda name, default: 16)
-    x = torch.randn(4096) + offset
+    x = (torch.randn(4096) + offset).to(getattr(torch, dtype.torch_name))
     exact = torch.var_mean(x.double(), 0, **kwargs)
+    rounded = 2.0**-8 if dtype is DType.BF16 else 0.0
     for got, wanted in zip(replay(split, [x], "cpu"), exact, strict=True):
-        assert got is not None and got.shape == wanted.shape
-        assert bool((got - wanted).abs() <= 1e-4 + 1e-6 * offset)
+        assert got is not None and (got.shape, got.dtype) == (wanted.shape, x.dtype)
+        assert bool((got - wanted).abs() <= 1e-4 + 1e-6 * offset + rounded * wanted.abs())
 
 
 def test_integer_and_bool_inputs() -> None:

@@ -58,6 +58,19 @@ def test_the_newest_run_is_suspected_and_never_left_out(
     assert not [note for note in found.notes if "left out" in note]
 
 
+def test_what_most_kernels_of_the_newest_run_share_is_not_taken_out_of_the_others(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    """The two that did not move would look faster."""
+    folder, names = commits
+    values = flat()
+    values[:6, -1] *= 1.4
+    save_history(tmp_path, names, values)
+    found = report(tmp_path, folder)
+    moved = {change.series.kernel: change.worse for change in found.changes}
+    assert moved == dict.fromkeys(("k0", "k1", "k2", "k3", "k4", "k5", ""), True)
+
+
 def test_the_oldest_run_is_never_called_bad(
     tmp_path: Path, commits: tuple[Path, list[str]]
 ) -> None:

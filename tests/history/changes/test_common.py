@@ -187,6 +187,20 @@ def test_kernels_that_are_gone_are_named(tmp_path: Path, commits: Commits) -> No
     assert any("1 series ended" in note and "block/k23" in note for note in notes)
 
 
+@pytest.mark.parametrize("interrupted", [0, 1])
+def test_what_an_interrupted_run_lacks_is_not_gone(
+    tmp_path: Path, commits: Commits, interrupted: int
+) -> None:
+    """Nor is it there still because the interrupted run before (1) lacked it as well."""
+    save_history(tmp_path, commits[1][:-2], noisy(7)[:, :-2])
+    for ago in (1, 0):
+        at = slice(COMMITS - 1 - ago, COMMITS - ago)
+        values = noisy(7)[: -1 if ago <= interrupted else None, at]
+        save_history(tmp_path, commits[1][at], values, complete=ago != interrupted)
+    notes = report(tmp_path, commits[0]).notes
+    assert any("series ended" in note for note in notes) == (interrupted == 1)
+
+
 def test_keys_tell_kernels_of_the_same_nodes_apart_by_ordinal() -> None:
     rows = [("g", "r0", "b\na", "x"), ("g", "r0", "a\nb", "y"), ("g", "r1", "a\nb", "z")]
     assert schema.series_keys([*rows, ("g", None, None, "k")]) == [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from harness.history.changes.changepoints import hold
@@ -33,6 +35,24 @@ def test_one_step_has_to_be_certain_among_all_series() -> None:
 def test_many_at_one_commit_are_certain_together() -> None:
     steps = held(*[judged(4e-4)] * 20)
     assert all(step.confirmed and step.together for step in steps)
+
+
+def unsure(p: float) -> Judged:
+    """What one run alone shows."""
+    return Judged(tuple(replace(step, confirmed=False) for step in judged(p).steps))
+
+
+def test_what_one_run_alone_shows_no_other_series_makes_certain() -> None:
+    first, second, *others = held(unsure(1e-9), unsure(4e-4), *[judged(4e-4)] * 20)
+    assert not (first.confirmed or second.confirmed)
+    assert all(step.confirmed for step in others)
+
+
+def test_what_one_run_alone_shows_makes_no_other_series_certain() -> None:
+    *_, last = held(*[unsure(4e-4)] * 20, judged(4e-4))
+    assert not last.confirmed
+    every = held(*[unsure(1e-9)] * 600, judged(0.9 * RULES.family / 2 / 500))
+    assert not every[-1].confirmed, "it is among as many as before"
 
 
 def test_many_at_different_commits_are_not() -> None:

@@ -63,8 +63,9 @@ def ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Ahead]:
     made = Ahead(tmp_path, 2)
     made.begin(JOBS)
     yield made
-    pool_of(made).tell(6, 6)
-    made.close()
+    if made._pool is not None:
+        pool_of(made).tell(6, 6)
+        made.close()
 
 
 def pool_of(ahead: Ahead) -> Pool:
@@ -127,3 +128,18 @@ def test_what_takes_long_to_compile_is_begun_first(
     texts = [emitted.POINTWISE, emitted.SPILLING, emitted.ROW_SUM]
     SelectedKernels(H100, cache=tmp_path, jobs=2).prefetch(texts)
     assert [job.module_text for job in seen] == [texts[1], texts[2], texts[0]]
+
+
+def test_nothing_is_begun_once_it_is_closed(ahead: Ahead, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, wait = pool_of(ahead), Ahead.wait
+    pool.tell(1)
+    pool.wait_for(0)
+
+    def end_jobs_and_wait(self: Ahead) -> None:
+        pool.tell(6, 6)
+        wait(self)
+
+    with monkeypatch.context() as while_closing:
+        while_closing.setattr(Ahead, "wait", end_jobs_and_wait)
+        ahead.close()
+    assert pool.began == [0]

@@ -167,6 +167,40 @@ def test_what_a_table_knows_is_launched_without_timing_another(
     assert kernels._missing(kernel.text, tmp_path, None) == []
 
 
+def test_what_is_known_to_spill_for_one_size_is_tried_for_others(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Candidates for unknown sizes are those of a launch, of which a file of metrics knows none."""
+    kernels, other = SelectedKernels(H100, cache=cache), Config((("XBLOCK", 64),), 1)
+    monkeypatch.setattr("harness.runtime.launch.selecting.untuned", lambda *_: other)
+    plain, sized = (kernels.get(text).loaded for text in (emitted.POINTWISE, emitted.SIZED))
+    assert kernels.candidates(plain) == [other, *plain.configs]
+    assert kernels.candidates(sized) == [*sized.configs]
+
+
+def test_of_what_is_timed_all_candidates_are_compiled_ahead_that_no_file_has(
+    driver: FakeDriver, tmp_path: Path
+) -> None:
+    text = emitted.POINTWISE
+    SelectedKernels(H100, cache=tmp_path).get(text).kernel(0, *arguments())
+    assert SelectedKernels(H100, cache=tmp_path)._missing(text, tmp_path, None) == []
+    timed = SelectedKernels(H100, FakeTimer(driver), tmp_path)
+    (missing,) = timed._missing(text, tmp_path, None)
+    assert missing.config == timed.get(text).loaded.configs[1]
+
+
+def test_a_kernel_of_one_candidate_is_not_tuned(
+    driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it may be launched first while a graph is recorded, which allows no waiting."""
+    monkeypatch.setattr(torch.cuda, "synchronize", None)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    kernel = SelectedKernels(H100, FakeTimer(driver), cache).get(emitted.POINTWISE)
+    kernel.loaded = replace(kernel.loaded, configs=kernel.loaded.configs[:1])
+    kernel.kernel(0, *arguments())
+    assert kernel.config == kernel.loaded.configs[0]
+
+
 def test_launches_of_ever_new_sizes_are_forgotten(
     driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from harness.errors import CheckFailed, NoTritonConfigsError
+from harness.errors import CheckFailed, CompileFailed, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.records.trials import Origin, Resources, Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.tune.autotune import Settings, tune
 from harness.runtime.tune.race import Race
 from harness.runtime.tune.saved import Saved, WriteGuard
-from harness.runtime.tune.search import CoordinateDescent, GuidedSearch
+from harness.runtime.tune.search import SEARCHES, CoordinateDescent, GuidedSearch, Search
 from harness.target import H100
 from tests.runtime.fake_device import FakeDevice
 from tests.runtime.modules import with_configs
@@ -68,6 +68,16 @@ def test_what_is_far_behind_gets_few_samples(loaded: modules.LoadedModule) -> No
     count = {c: len(trial_of(tuned, c).samples_ms) for c in LIST}
     assert count[LIST[2]] <= 10
     assert min(count[c] for c in LIST if c != LIST[2]) >= 20
+
+
+@pytest.mark.parametrize(("second", "again"), [(1.001, True), (2.0, False)])
+def test_those_close_to_the_best_meet_once_more(
+    loaded: modules.LoadedModule, second: float, again: bool
+) -> None:
+    device = FakeDevice(costs(1.0, second, 9.0, 9.0).__getitem__, noise=0.02)
+    tuned = tune(loaded, loaded.get_args(), device, device)
+    counts = [len(trial_of(tuned, c).samples_ms) for c in LIST]
+    assert [count > 20 for count in counts] == [again, again, False, False]
 
 
 @pytest.mark.parametrize("factor", [7.0, 42.0])
@@ -291,10 +301,27 @@ def test_a_device_lost_in_the_middle_leaves_what_was_tuned(loaded: modules.Loade
     assert sum(bool(t.samples_ms) for t in tuned.trials) >= 4
 
 
-def test_a_device_lost_before_anything_was_timed_is_an_error(loaded: modules.LoadedModule) -> None:
-    device = FakeDevice(costs(1.0, 2.0, 3.0, 4.0).__getitem__, lost_after=2)
+@pytest.mark.parametrize("launches", [2, 5])
+def test_a_device_lost_before_anything_was_timed_is_an_error(
+    loaded: modules.LoadedModule, launches: int
+) -> None:
+    """While candidates are launched for the first time, or in the first rounds."""
+    device = FakeDevice(costs(1.0, 2.0, 3.0, 4.0).__getitem__, lost_after=launches)
     with pytest.raises(RuntimeError, match="device lost"):
         tune(loaded, loaded.get_args(), device, device)
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=list(SEARCHES))
+def test_a_search_around_nothing_names_what_each_launch_failed_with(
+    loaded: modules.LoadedModule, search: Callable[[], Search]
+) -> None:
+    def fail(_: Sequence[Any]) -> None:
+        raise CompileFailed("no", got="too many resources")
+
+    device = FakeDevice(costs(1.0, 2.0, 3.0, 4.0).__getitem__, work=fail)
+    with pytest.raises(NoTritonConfigsError, match="failed when launched") as caught:
+        tune(loaded, loaded.get_args(), device, device, settings=Settings(search=search()))
+    assert caught.value.got.count("too many resources") == len(LIST)
 
 
 # What is not done.
