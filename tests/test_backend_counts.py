@@ -254,3 +254,13 @@ def test_what_eager_mode_raises_without_elements_is_raised(devices: Devices) -> 
     with pytest.warns(FallbackWarning), pytest.raises(RuntimeError, match="Expected reduction dim"):
         compiled(-x.abs() - 1)
     same(compiled(x), x.max() * 2)
+
+
+def test_floats_that_data_tell_are_results(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> Any:
+        total = (x * 2).sum().item()
+        return total, x.mean().item() + total, x * total
+
+    x = torch.randn(7, dtype=torch.float64)
+    found = torch.compile(function, backend=compiler)(x)
+    torch.testing.assert_close(found, function(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -279,6 +279,46 @@ def test_inputs_that_begin_where_they_did_and_are_longer_overlap(devices: Device
         wanted = whole.clone()
         result = a_product(wanted[:n], wanted[3 : 3 + n])
         torch.testing.assert_close((compiled(whole[:n], whole[3 : 3 + n]), whole), (result, wanted))
+
+
+def a_number_and_rows(x: torch.Tensor, y: torch.Tensor) -> Sequence[torch.Tensor]:
+    y[0] = 0
+    return x[1, 0], y[0], y[:2], x.sum()
+
+
+def turned(x: torch.Tensor, y: torch.Tensor) -> Sequence[torch.Tensor]:
+    x.mul_(2)
+    return x.t(), y.unsqueeze(0), y, x.reshape(-1)[2:], y.view(torch.int64)
+
+
+def of_a_result(x: torch.Tensor, y: torch.Tensor) -> Sequence[torch.Tensor]:
+    y.add_(1)
+    z = x * 3
+    return x.sum(), z[1:], z, z.t()[0]
+
+
+@pytest.mark.filterwarnings("ignore::harness.errors.FallbackWarning")
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("make", [lambda x: (x, x.t()), lambda x: (x[1:4], x[2:])])
+@pytest.mark.parametrize("function", [a_number_and_rows, turned, of_a_result])
+def test_torch_runs_what_returns_views_where_inputs_overlap(
+    devices: Devices, function: Function, make: Function, dynamic: bool, gradient: bool
+) -> None:
+    """With ``aot_eager`` and Inductor they have other elements or other gradients, or raise: what
+    was made of one input is made again of all the memory that the inputs share."""
+    compiled = torch.compile(function, backend=Compiler(devices=devices), dynamic=dynamic)
+    for _ in range(2):
+        whole, outcomes = torch.randn(5, 5, dtype=torch.float64), []
+        for run in (compiled, function):
+            leaf = whole.clone().requires_grad_(gradient)
+            args = make(leaf * 1)
+            results = run(*args)
+            if gradient:
+                floats = (one for one in (*results, *args) if one.is_floating_point())
+                sum(one.square().sum() for one in floats).backward()
+            outcomes.append((results, args, leaf.grad, [one.stride() for one in results]))
+        torch.testing.assert_close(*outcomes)
 
 
 def test_torch_runs_a_call_whose_inputs_overlap_otherwise(devices: Devices) -> None:

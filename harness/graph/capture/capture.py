@@ -177,20 +177,15 @@ def _runnable(example: Example, mode: Any, training: bool) -> tuple[torch.nn.Mod
     module = module if isinstance(module, torch.nn.Module) else _Wrapped(module)
     if (gm := _exported(module, example, mode, training)) is None:
         spec = pytree.tree_structure((example.args, example.kwargs))
-
-        def run_itself(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
-            return functional_call(module, state, *pytree.tree_unflatten(leaves, spec))
-
-        return module, run_itself
+        return module, lambda state, leaves: functional_call(
+            module, state, *pytree.tree_unflatten(leaves, spec)
+        )
     # node by node, so that traces keep the source lines
     runner = _Wrapped(partial(fx.Interpreter(gm).run, enable_io_processing=False))
     runner.gm = gm
-
-    def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
-        named = {f"gm.{name}": value for name, value in state.items()}
-        return functional_call(runner, named, tuple(leaves))
-
-    return gm, run
+    return gm, lambda state, leaves: functional_call(
+        runner, {f"gm.{name}": value for name, value in state.items()}, tuple(leaves)
+    )
 
 
 def _exported(module: torch.nn.Module, example: Example, mode: Any, training: bool) -> Any:

@@ -82,9 +82,9 @@ class _Compiled(torch.nn.Module):
 
 
 def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
-    """The part of every node, and the parts that are left to torch: control, and writes into
-    inputs. What picks a result is where that is made, and so is what is computed of sizes alone,
-    and asserted of them."""
+    """The part of every node, and the parts that are left to torch: control, what reads a float
+    that data tell (``zuf0``), and writes into inputs. What picks a result is where that is made,
+    and so is what is computed of sizes alone, and asserted of them."""
     homes: dict[fx.Node, int] = {}
     kept: set[int] = set()
     at = 0
@@ -93,7 +93,8 @@ def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
         of_sizes = asserts or isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool))
         follows = of_sizes or node.target is operator.getitem
         home = max((homes[n] for n in node.all_input_nodes), default=at) if follows else at
-        alone = is_control(node) or node.target in WRITES
+        given = (getattr(n.meta.get("val"), "node", "") for n in node.all_input_nodes)
+        alone = is_control(node) or node.target in WRITES or "zuf" in "".join(map(str, given))
         if alone or (asserts and home not in kept):
             home = at = at + 1
             kept.add(at)
@@ -120,11 +121,10 @@ def is_cut(node: fx.Node) -> bool:
 
 def is_control(node: fx.Node) -> bool:
     """Whether it stays on the host: a higher-order operator, one that gives an input other memory,
-    or one that finds a whole number or a size of what it makes in data."""
+    or one that finds a number or a size of what it makes in data."""
     found = node.op == "call_function" and bool(node.meta.get("unbacked_bindings"))
-    number = found and isinstance(node.meta["val"], torch.SymFloat)
     calls = isinstance(node.target, torch._ops.HigherOrderOperator) or node.target in GIVES_MEMORY
-    return calls or (found and not number)
+    return calls or found
 
 
 def located(gm: fx.GraphModule, error: Exception) -> HarnessError:

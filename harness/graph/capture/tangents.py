@@ -23,6 +23,7 @@ from torch import fx
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
+from torch._guards import TracingContext
 from torch.autograd import forward_ad
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import free_symbols
@@ -119,6 +120,10 @@ class Called:
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
         changed = frozenset(self._changed)
         seen = overlaps(inputs, changed) if changed else []
+        made = getattr(TracingContext.try_get(), "fw_metadata", None)
+        if seen and (made is None or any(one.base_idx is not None for one in made.output_info)):
+            # AOTAutograd makes views of one input, or of a result, of all that inputs lie in.
+            raise HarnessError("a result is a view, where inputs that overlap change")
         # What is written to a part of one that overlaps itself is in another part, too.
         written = changed.union(*(numbers for numbers, *_ in seen))
         doubtful = [n for n in written if covers_itself(inputs[n]) is not False]
