@@ -20,7 +20,7 @@ from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.tune.space import Space
 from harness.target import H100
-from tests.codegen.kernels import checks_itself, modules
+from tests.codegen.kernels import as_launched, checks_itself, modules
 from tests.fork_server import FILE
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -84,6 +84,25 @@ TEXTS = {
     total: "f32[s2]" = aten.sum.dim_IntList(x, [0, 2])
     return (total,)
 """,
+    "running": """def running(
+    x: "f32[s0, 5]",
+    mean: "f32[5]",
+):
+    new: "f32[5]" = aten.mean.dim(x, [0])
+    kept: "f32[5]" = aten.mul.Tensor(mean, 0.9)
+    moved: "f32[5]" = aten.add.Tensor(kept, new)
+    mean[...] = moved
+    return (new,)
+""",
+    "squares": """def squares(
+    x: "f16[s0, s2, s1, s1]",
+):
+    wide: "f32[s0, s2, s1, s1]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[s2]", "f32[s2]") = aten.var_mean.correction(wide, [0, 2, 3], correction=1)
+    var: "f32[s2]" = getitem(both, 0)
+    mean: "f32[s2]" = getitem(both, 1)
+    return (var, mean)
+""",
     "wide": """def wide(
     x: "i64[s0, s1]",
 ):
@@ -114,24 +133,19 @@ def sizes(name: str) -> st.SearchStrategy[Mapping[str, int]]:
         fields["s2"] = st.integers(0, 20)
 
     def few(known: Mapping[str, int]) -> Mapping[str, int]:
-        others = max(1, known["s0"]) * max(1, known.get("s2", 1))
+        most = MOST // max(1, known["s0"]) // max(1, known.get("s2", 1))
+        most = math.isqrt(most) if name == "squares" else most
         least = int(name in _OF_SOME)
-        return {**known, "s0": max(least, known["s0"]), "s1": min(known["s1"], MOST // others)}
+        return {**known, "s0": max(least, known["s0"]), "s1": min(known["s1"], most)}
 
     return st.fixed_dictionaries(fields).map(few)
-
-
-def as_launched(loaded: runtime.LoadedModule, known: Mapping[str, int]) -> CheckJob:
-    """A check with the blocks, and the parts of the kernel, that a launch takes for the sizes."""
-    first = loaded.at(loaded.only_sizes(known), H100).configs[0]
-    blocks = tuple(block for block in first.blocks if block[0] not in loaded.signature)
-    return CheckJob(loaded.text, replace(first, blocks=blocks), sizes=tuple(known.items()))
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -> None:
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
     assert "CHUNKS: tl.constexpr" in module.text
+    assert "WIDE: tl.constexpr" in module.text
     loaded = runtime.load(module.text)
 
     @settings(max_examples=5)
