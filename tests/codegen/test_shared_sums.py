@@ -98,7 +98,7 @@ TEXTS = {
     x: "f16[s0, s2, s1, s1]",
 ):
     wide: "f32[s0, s2, s1, s1]" = aten._to_copy.default(x, dtype=torch.float32)
-    both: ("f32[s2]", "f32[s2]") = aten.var_mean.correction(wide, [0, 2, 3], correction=1)
+    both: ("f32[s2]", "f32[s2]") = aten.var_mean.correction(wide, [0, 2, 3], correction=0)
     var: "f32[s2]" = getitem(both, 0)
     mean: "f32[s2]" = getitem(both, 1)
     return (var, mean)
