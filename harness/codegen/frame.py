@@ -265,12 +265,18 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
     for entry in tile.entries:
         if entry.var not in used or _is_root(tile, entry) or entry.var in found:
             continue
-        text = f"{tile.prefix}index"
-        if entry.divisor in rows:
-            text = rows[entry.divisor]
-        elif entry.divisor != 1:
+        text = rows.get(sympy.expand(entry.divisor), f"{tile.prefix}index")
+        end = sympy.expand(entry.divisor * entry.length)
+        begins = sympy.expand(end - tile.numel) != 0
+        if begins and not entry.length.is_Integer and text in rows.values():
+            rows[end] = f"{tile.prefix}above{len(rows)}"
+            first = f"{tile.prefix}offset // {frame.printer.operand(entry.divisor)}, {text}"
+            length = frame.printer.text(entry.length)
+            lines.append(f"{rows[end]}, {entry.var} = _rows({first}, {length}, WRAP)")
+            continue
+        if text not in rows.values() and entry.divisor != 1:
             text = f"{text} // {frame.printer.operand(entry.divisor)}"
-        if sympy.expand(entry.divisor * entry.length - tile.numel) != 0:
+        if begins:
             text = f"({text})" if "//" in text else text
             text = f"{text} % {frame.printer.operand(entry.length)}"
         lines.append(f"{entry.var} = {text}")

@@ -168,8 +168,8 @@ class Facts:
 
     @property
     def alone(self) -> bool:
-        """Whether it is of long rows of an unknown number, which programs share if they are few."""
-        return self.chunked > 0 and self.hint is Hint.INNER and self.unknown[:1] == ("x",)
+        """Whether it is of long rows in one piece, of unknown number, shared if they are few."""
+        return self.chunked > 0 and (self.hint, self.run) == (Hint.INNER, 0) and "x" in self.unknown
 
     @property
     def varies(self) -> bool:

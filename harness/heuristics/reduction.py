@@ -104,6 +104,8 @@ def _of_any_size(facts: Facts, shared: bool) -> list[tuple[int, int, int]]:
         first, *blocks = [(32, 32, warps), (32, 16, 4), (16, 64, 4), (64, 32, 8), (32, 64, 4)]
         if facts.chunked == 2 and vectors and facts.parallel <= 256:
             first = (16, 32, 4)
+        elif warps == 8 and facts.parallel <= 128:
+            first = (16, 64, 8)
         elif facts.wide:
             first = (32, 16, 4)
         elif facts.varies and shared and vectors:

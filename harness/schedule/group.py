@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from harness.ir.affine import Size
+from harness.graph.passes.split import OUTER_TILE, WORTH_ELEMENTS
+from harness.ir.affine import Size, size_hint
 from harness.ir.nodes import Axis, Nest, points
 from harness.ir.program import Program
 
@@ -23,17 +24,29 @@ class SegmentKind(enum.Enum):
     ACROSS = "across"
 
 
-SPLIT_ROWS = 64
-"""A scan of at most this many rows leaves most of a device idle if each has one program."""
+FEW_ROWS, FEW_COLUMNS = 64, 2048
+"""Rows in one piece, and columns, that do not fill a device by themselves. Those of a known number
+of elements are split beforehand (``graph.passes.split``) unless that has no equal parts (20011 x 64
+x 5, the first and the last reduced: 27.7 us on an H200, shared 10.9)."""
 SPLIT_LENGTH = 16384
-"""Elements of a row from which on it is worth several programs."""
+"""Elements of a row from which on a scan of few rows has several programs for each."""
 
 
 def splits(rows: Size, length: Size) -> bool:
     """Whether several programs share every row of a scan."""
     rows, length = sympy.sympify(rows), sympy.sympify(length)
     known = bool(rows.is_Integer and length.is_Integer)
-    return known and int(rows) <= SPLIT_ROWS and int(length) >= SPLIT_LENGTH
+    return known and int(rows) <= FEW_ROWS and int(length) >= SPLIT_LENGTH
+
+
+def shared(rows: Size, length: Size, across: bool) -> bool:
+    """Whether the row, or rows or columns, of unknown, probably great, length are so few that sums
+    that programs share and a launch for what needs them beat a program each: of 32 rows of 100,000
+    two launches took 1.0 to 1.3 of the time of one (H200)."""
+    if not sympy.sympify(rows).is_Integer or sympy.sympify(length).is_Integer:
+        return False
+    long = size_hint(length) * (OUTER_TILE if across else 1) >= WORTH_ELEMENTS
+    return bool(rows == 1 or (long and 4 * rows <= (FEW_COLUMNS if across else FEW_ROWS)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -10,7 +10,7 @@ from harness.heuristics.limits import MOST_TILES
 from harness.ir.affine import same, size_hint
 from harness.ir.reach import grouped
 from harness.schedule.facts import Facts
-from harness.schedule.group import Rejection, splits
+from harness.schedule.group import Rejection, SegmentKind, shared, splits
 from harness.schedule.match import Sides, join, matched
 from harness.schedule.order import overwritten_too_early, segments
 from harness.schedule.space import AffineAccess, Candidate, Level, NestView, Use, merge_dimensions
@@ -76,6 +76,7 @@ def refused(sides: Sides, joined: Candidate, facts: Facts, short: int = 0) -> Re
     """Why ``joined`` would not compute what its two sides do, or be slower than they are."""
     return (
         _scan_is_alone(joined)
+        or _few_have_one_loop(joined, facts)
         or _positions_agree(joined)
         or _accesses_agree(sides, joined, facts)
         or _directions_agree(sides, joined, short)
@@ -144,6 +145,19 @@ def _scan_is_alone(joined: Candidate) -> Rejection | None:
         return None
     reason = f"several programs share each row of {found[0].nest.name}"
     return Rejection("split scan", f"{reason}, {others[0].nest.name} needs whole rows")
+
+
+def _few_have_one_loop(joined: Candidate, facts: Facts) -> Rejection | None:
+    """Whether no row that several programs share is gone over again, when all of it is summed."""
+    across = full_units(joined.views) <= set(joined.dimensions(False))
+    if any(v.nest.is_scan for v in joined.views) or not shared(joined.numel, joined.rnumel, across):
+        return None
+    full = {v.number for v in joined.views if v.level is Level.FULL}
+    _, *later = (s.numbers for s in segments(joined, facts) if s.kind is SegmentKind.LOOP)
+    if full.isdisjoint(number for numbers in later for number in numbers):
+        return None
+    reason = f"several programs share each row of {joined.name}, whose length is unknown"
+    return Rejection("shared rows", reason)
 
 
 def _positions_agree(joined: Candidate) -> Rejection | None:

@@ -342,13 +342,15 @@ def _counted(
     tiles: Sequence[Tile],
 ) -> tuple[sympy.Expr, ...]:
     """Extents, and ends of values that sizes are part of, of which a launch may find that 32 bits
-    hold them; none if one is too large for certain, or sizes are more than added and multiplied."""
+    hold them; none if one is too large for certain, or sizes are more than added, multiplied and
+    divided by a number."""
     indices = (v.index for v in values(stores) if isinstance(v, IndexValue))
     used = [index for index in indices if index.free_symbols & set(sizes)]
     # Of a difference, where the terms end that are added and subtracted.
     used = [e.xreplace({n: -n for n in e.atoms(sympy.Integer) if n < 0}) for e in used]
     used = [e.xreplace({i.var: i.length for tile in tiles for i in tile.entries}) for e in used]
-    plain = sympy.Integer, sympy.Add, sympy.Mul
+    used = [e.replace(FloorDiv, lambda a, b: a if b.is_Integer else FloorDiv(a, b)) for e in used]
+    plain = sympy.Integer, sympy.Add, sympy.Mul, sympy.Pow
     parts = {part for index in used for part in sympy.preorder_traversal(index)}
     told = {e for e in parts if not isinstance(e, plain)} <= {s for s in sizes if s.is_nonnegative}
     if not (sizes and told and all(e < INT32_LIMIT for e in extents if e.is_Integer)):

@@ -8,24 +8,20 @@ workspace (``codegen.exchange``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 from harness.dtypes import DType
 from harness.graph.passes.split import WORTH_ELEMENTS
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
 from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
-from harness.schedule.group import SegmentKind
+from harness.schedule.group import FEW_COLUMNS, FEW_ROWS, SegmentKind
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import PlanSegment, SharedRows, Tile
 
 LEAST_AGAIN = 128 << 10
 """Bytes of a row, read again, up to which rows are left to one program each: 264 of them (two
 programs on each of 132 multiprocessors) are in the cache of an H200 together."""
-
-FEW_ROWS, FEW_COLUMNS = 64, 2048
-"""Rows in one piece, and columns, that do not fill a device by themselves. Those of a known number
-of elements are split beforehand (``graph.passes.split``) unless that has no equal parts (20011 x 64
-x 5, the first and the last reduced: 27.7 us on an H200, shared 10.9)."""
 
 _RESULTS = {ReduceKind.WELFORD: 2, ReduceKind.SOFTMAX: 2} | dict.fromkeys(
     (ReduceKind.SUM, ReduceKind.PROD, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY), 1
@@ -60,7 +56,9 @@ def shared_rows(
         return None
     stores = [s for segment in segments for s in segment.stores]
     stored = {s.buffer for s in stores}
-    read = {buffer for loaded in loaded_by_segment(segments) for buffer, _ in loaded}
+    # Behind the loop only the last program stores, and no other needs what it stores.
+    whole = (not columns or segment.kind is SegmentKind.LOOP for segment in segments)
+    read = {name for one in compress(loaded_by_segment(segments), whole) for name, _ in one}
     if any(s.mode.is_atomic for s in stores) or read & stored:
         return None
     if any(isinstance(value, Scan | Sort) for value in values(stores)):

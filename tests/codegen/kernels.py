@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from harness.codegen.kernel import render
@@ -15,6 +16,8 @@ from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.text import loads
 from harness.ir.program import Program
+from harness.runtime import module as runtime
+from harness.runtime.interpret.interpreter import CheckJob
 from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup
 from harness.target import H100
@@ -57,4 +60,12 @@ def only(graph: Graph, looped: bool | None = None) -> KernelSource:
     return source
 
 
-__all__ = ["groups", "loads", "modules", "only", "sources"]
+def as_launched(loaded: runtime.LoadedModule, known: Mapping[str, int]) -> CheckJob:
+    """A check with the blocks, and the parts of the kernel, that a launch takes for the sizes."""
+    first = loaded.at(loaded.only_sizes(known), H100).configs[0]
+    blocks = tuple(block for block in first.blocks if block[0] not in loaded.signature)
+    sizes = tuple((name, known[name]) for name in loaded.unknown_sizes)
+    return CheckJob(loaded.text, replace(first, blocks=blocks), sizes=sizes)
+
+
+__all__ = ["as_launched", "checks_itself", "groups", "loads", "modules", "only", "sources"]

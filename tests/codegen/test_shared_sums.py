@@ -20,7 +20,7 @@ from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.tune.space import Space
 from harness.target import H100
-from tests.codegen.kernels import checks_itself, modules
+from tests.codegen.kernels import as_launched, checks_itself, modules
 from tests.fork_server import FILE
 
 _BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -78,6 +78,31 @@ TEXTS = {
     mean: "f32[s2]" = getitem(both, 1)
     return (var, mean)
 """,
+    "pieces": """def pieces(
+    x: "f32[s0, s2, s1]",
+):
+    total: "f32[s2]" = aten.sum.dim_IntList(x, [0, 2])
+    return (total,)
+""",
+    "running": """def running(
+    x: "f32[s0, 5]",
+    mean: "f32[5]",
+):
+    new: "f32[5]" = aten.mean.dim(x, [0])
+    kept: "f32[5]" = aten.mul.Tensor(mean, 0.9)
+    moved: "f32[5]" = aten.add.Tensor(kept, new)
+    mean[...] = moved
+    return (new,)
+""",
+    "squares": """def squares(
+    x: "f16[s0, s2, s1, s1]",
+):
+    wide: "f32[s0, s2, s1, s1]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[s2]", "f32[s2]") = aten.var_mean.correction(wide, [0, 2, 3], correction=0)
+    var: "f32[s2]" = getitem(both, 0)
+    mean: "f32[s2]" = getitem(both, 1)
+    return (var, mean)
+""",
     "wide": """def wide(
     x: "i64[s0, s1]",
 ):
@@ -108,9 +133,10 @@ def sizes(name: str) -> st.SearchStrategy[Mapping[str, int]]:
         fields["s2"] = st.integers(0, 20)
 
     def few(known: Mapping[str, int]) -> Mapping[str, int]:
-        others = max(1, known["s0"]) * max(1, known.get("s2", 1))
+        most = MOST // max(1, known["s0"]) // max(1, known.get("s2", 1))
+        most = math.isqrt(most) if name == "squares" else most
         least = int(name in _OF_SOME)
-        return {**known, "s0": max(least, known["s0"]), "s1": min(known["s1"], MOST // others)}
+        return {**known, "s0": max(least, known["s0"]), "s1": min(known["s1"], most)}
 
     return st.fixed_dictionaries(fields).map(few)
 
@@ -119,11 +145,13 @@ def sizes(name: str) -> st.SearchStrategy[Mapping[str, int]]:
 def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -> None:
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
     assert "CHUNKS: tl.constexpr" in module.text
+    assert "WIDE: tl.constexpr" in module.text
+    loaded = runtime.load(module.text)
 
     @settings(max_examples=5)
     @given(st.lists(sizes(name), min_size=4, max_size=4))
     def right(several: list[Mapping[str, int]]) -> None:
-        jobs = [CheckJob(module.text, sizes=tuple(known.items())) for known in several]
+        jobs = [as_launched(loaded, known) for known in several]
         for position, answer in interpreter.each(jobs):
             passed = isinstance(answer, CheckResult) and answer.passed
             assert passed, (several[position], answer)
@@ -196,7 +224,7 @@ def test_known_sizes_that_have_equal_parts_or_programs_enough_are_not_shared() -
         assert not any("CHUNKS" in kernel.module.text for kernel in made.kernels)
 
 
-@pytest.mark.parametrize("name", ["few", "means"])
+@pytest.mark.parametrize("name", ["few", "means", "pieces"])
 def test_short_pieces_of_rows_are_right_at_every_size(
     name: str, interpreter: InterpreterPool
 ) -> None:
@@ -212,7 +240,7 @@ def test_short_pieces_of_rows_are_right_at_every_size(
             run <= 16 and columns > 1 and first.block("HELD") == 0
         )
         known["s0"] = min(known["s0"], 3 * MOST // run // columns)
-        jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
+        jobs.append(as_launched(loaded, known))
     for position, answer in interpreter.each(jobs):
         passed = isinstance(answer, CheckResult) and answer.passed
         assert passed, (jobs[position].sizes, answer)

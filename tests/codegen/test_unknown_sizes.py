@@ -259,7 +259,7 @@ def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:
         return {name: value for name, value in found.items() if "BLOCK" not in name}
 
     rest = {"ks0": 2, "WIDE": 0, "XEVEN": 1, "CHUNKS": 1}
-    whole = {"HELD": 1024, "LEAST": 768}
+    whole = {"HELD": 1024, "LEAST": 960}
     assert fitted(6, 1000) == {"ks1": 8, "R0_EVEN": 0, **whole, **rest}
     assert fitted(6, 1024) == {"ks1": 16, "R0_EVEN": 1, **whole, **rest}
     loop = {"HELD": 0, "LEAST": 0}
@@ -267,8 +267,8 @@ def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:
     assert fitted(6, 2048) == {"ks1": 16, "R0_EVEN": 1, **loop, **rest, "CHUNKS": 2}
     nothing = {"HELD": 512, "LEAST": 0}  # a sum of nothing is not of what lies there
     assert fitted(6, 0) == {"ks1": 16, "R0_EVEN": 0, **nothing, **rest}
-    parts = {n: (fitted(6, n)["LEAST"], fitted(6, n)["HELD"]) for n in (512, 513, 640, 641, 769)}
-    assert [*parts.values()] == [(0, 512), (512, 640), (512, 640), (640, 768), (768, 1024)]
+    parts = {n: (fitted(6, n)["LEAST"], fitted(6, n)["HELD"]) for n in (512, 513, 576, 577, 961)}
+    assert [*parts.values()] == [(0, 512), (512, 576), (512, 576), (576, 640), (960, 1024)]
     assert fitted(7, 1000)["XEVEN"] == 0
     assert fitted(1 << 21, 1 << 10)["WIDE"] == 1
     assert fitted((1 << 21) - 1025, 1 << 10)["WIDE"] == 0

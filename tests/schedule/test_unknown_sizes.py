@@ -83,3 +83,37 @@ def both_ways(
     )
     made = compile_graph(graph, dataclasses.replace(H100, multiprocessors=4))
     assert (len(made.kernels), made.report().failures) == (kernels, ())
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "kernels"),
+    [
+        ("s0, s1", "0, 1", 2),
+        ("s0", "0", 2),
+        ("16, s0, s1", "1, 2", 2),
+        ("17, s0, s1", "1, 2", 1),
+        ("16, s0", "1", 1),
+        ("s0, s1", "1", 1),
+        ("s0, 16, 49", "0, 2", 2),
+        ("s0, 512", "0", 2),
+        ("s0, 520", "0", 1),
+    ],
+)
+def test_what_few_rows_that_programs_share_are_needed_for_is_a_kernel_of_its_own(
+    shape: str, dims: str, kernels: int
+) -> None:
+    sizes = shape.split(", ")
+    mean = ", ".join("1" if str(n) in dims.split(", ") else s for n, s in enumerate(sizes))
+    graph = loads(
+        f"""# harness graph 1
+def centred(
+    x: "f32[{shape}]",
+):
+    mean: "f32[{mean}]" = aten.mean.dim(x, [{dims}], True)
+    sub: "f32[{shape}]" = aten.sub.Tensor(x, mean)
+    return (sub,)
+"""
+    )
+    made = compile_graph(graph, H100)
+    assert (len(made.kernels), made.report().failures) == (kernels, ())
+    assert ("def _chunks(" in made.kernels[0].module.text) == (kernels == 2)

@@ -322,8 +322,10 @@ def test_a_launch_is_not_asked_where_something_known_is_large(rows: int, told: b
     assert plan.extents == ((s0, 65536 * s0) if told else ())
 
 
-@pytest.mark.parametrize(("number", "told"), [("2*s0 - 3", True), ("s0//2", False)])
-def test_a_launch_is_asked_for_sums_and_products_of_sizes(number: str, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("number", "told"), [("2*s0 - 3", True), ("s0*s0*(s0//2)", True), ("s0 % 3", False)]
+)
+def test_a_launch_is_asked_for_sums_products_and_halves_of_sizes(number: str, told: bool) -> None:
     plan = _only(
         f"""def added(
     x: "i64[s0]",

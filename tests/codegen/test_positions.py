@@ -1,0 +1,75 @@
+"""Positions in tensors of several unknown sizes: right at every size, without a division each."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.graph.text import loads
+from harness.runtime import module as runtime
+from harness.runtime.interpret.interpreter import CheckResult, InterpreterPool
+from tests.codegen.kernels import as_launched, modules
+
+MOST = 20_000
+"""Elements at most: the interpreter's."""
+
+TEXTS = {
+    "broadcast": """def broadcast(
+    x: "f32[s0, s1, s2]",
+    a: "f32[s1, 1]",
+    b: "f32[s0, 1, s2]",
+):
+    mul: "f32[s0, s1, s2]" = aten.mul.Tensor(x, a)
+    add: "f32[s0, s1, s2]" = aten.add.Tensor(mul, b)
+    return (add,)
+""",
+    "channels": """def channels(
+    x: "f16[s0, s1, s2, s3]",
+    a: "f16[s1, 1, s3]",
+    b: "f16[s2, 1]",
+):
+    mul: "f16[s0, s1, s2, s3]" = aten.mul.Tensor(x, a)
+    add: "f16[s0, s1, s2, s3]" = aten.add.Tensor(mul, b)
+    return (add,)
+""",
+    "pad": """def pad(
+    x: "f32[s0, s1, s1]",
+):
+    pad: "f32[s0, s1 + 3, s1 + 3]" = aten.constant_pad_nd.default(x, [1, 2, 2, 1], 0.5)
+    return (pad,)
+""",
+    "sum": """def sum(
+    x: "f32[s0, s3, s1, s2]",
+    a: "f32[s1, 1]",
+):
+    mul: "f32[s0, s3, s1, s2]" = aten.mul.Tensor(x, a)
+    total: "f32[s3]" = aten.sum.dim_IntList(mul, [0, 2, 3])
+    return (total,)
+""",
+}
+BORDERS = st.sampled_from((0, 1, 2, 3, 7, 8, 9, 31, 64, 127, 1023, 1024, 1025, 2049, 5003))
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_positions_are_right_at_every_size(name: str, interpreter: InterpreterPool) -> None:
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
+    assert "= _rows(" in module.text
+    loaded = runtime.load(module.text)
+
+    @settings(max_examples=5)
+    @given(st.lists(st.lists(BORDERS | st.integers(0, 70), min_size=4, max_size=4), min_size=6))
+    def right(several: list[list[int]]) -> None:
+        jobs = []
+        for sizes in several:
+            while math.prod(n + 3 for n in sizes) > MOST:
+                sizes = [min(n, max(sizes) // 2) for n in sizes]
+            known = {f"s{n}": size for n, size in enumerate(sizes)}
+            jobs.append(as_launched(loaded, known))
+        for position, answer in interpreter.each(jobs):
+            passed = isinstance(answer, CheckResult) and answer.passed
+            assert passed, (jobs[position].sizes, answer)
+
+    right()
