@@ -239,19 +239,6 @@ def load(where: Path) -> KernelBinary:
     return KernelBinary.from_bytes(data, str(where))
 
 
-def require_target(binary: KernelBinary, capability: int, where: str = "") -> None:
-    """Raises ``CompileFailed`` unless a device of ``capability`` (90 for 9.0) runs ``binary``:
-    Triton's binaries run on the capability they were made for alone."""
-    if binary.backend != "cuda" or binary.capability != capability:
-        raise CompileFailed(
-            "a saved kernel is for another kind of device",
-            where=where or binary.name,
-            got=f"{binary.backend} capability {binary.capability}",
-            expected=f"cuda capability {capability}",
-            remedy="compile the kernel for this device",
-        )
-
-
 def too_large(kernel: str, got: str, expected: str) -> CompileFailed:
     """The error for a kernel that needs more than a device has."""
     what = "a compiled kernel does not fit the device"

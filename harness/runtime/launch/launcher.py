@@ -246,15 +246,15 @@ def open_binary(where: Path, cache: Path | None = None) -> Callable[[Sequence[An
     Raises ``DamagedBinary``, ``RecordError`` (no such file), ``CompileFailed`` for a binary of
     another kind of device or one that does not fit.
     """
-    binary = binaries.load(where)
-    owner = LoadedBinaries(cuda())
-    device, stream = torch.cuda.current_device(), raw_stream()
-    binaries.require_target(binary, owner.driver.capability(device), str(where))
+    binary, owner, device = (
+        binaries.load(where),
+        LoadedBinaries(cuda()),
+        torch.cuda.current_device(),
+    )
 
-    def misaligned(stream: int, *args: Any) -> None:
-        del stream
-        given = {name: arg for (name, _), arg in zip(binary.signature, args, strict=True)}
-        odd = [name for name in binary.aligned if _address(given[name]) % 16]
+    def misaligned(_: int, *args: Any) -> None:
+        given = zip(binary.signature, args, strict=True)
+        odd = [name for (name, _), arg in given if name in binary.aligned and _address(arg) % 16]
         raise CompileFailed(
             "an argument of a saved kernel is not aligned",
             where=f"{where}: {', '.join(odd)}",
@@ -265,7 +265,7 @@ def open_binary(where: Path, cache: Path | None = None) -> Callable[[Sequence[An
     def failed(code: int, tries: int) -> None:
         owner.driver.recover(code, tries, binary.name, device)  # which keeps it loaded, too
 
-    kernel = launching(cache)(_not_bound, misaligned, failed)
+    kernel, stream = launching(cache)(_not_bound, misaligned, failed), raw_stream()
     owner.bind(kernel, binary, device)
     return lambda args: kernel(stream(device), *args)
 

@@ -238,13 +238,6 @@ def test_generated_kernels_that_execute_the_same_share_a_binary() -> None:
     assert len(set(by_hand)) == 2
 
 
-def test_a_binary_for_another_device_is_refused() -> None:
-    binaries.require_target(SMALL, 90)
-    with pytest.raises(CompileFailed, match="another kind of device") as caught:
-        binaries.require_target(SMALL, 80, "x.kernel")
-    assert "capability 90" in str(caught.value) and "capability 80" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("asked", "kind", "why"),
     [

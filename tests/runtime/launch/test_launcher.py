@@ -17,6 +17,7 @@ from harness.errors import CompileFailed, InvalidProgram, NoDevice
 from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.runtime.compile.binary import KernelBinary
+from harness.runtime.launch.driver import Driver
 from harness.runtime.launch.launcher import (
     Kernel,
     Launcher,
@@ -413,3 +414,24 @@ def test_a_saved_kernel_is_loaded_as_long_as_it_can_be_called(
     del run
     gc.collect()
     assert driver.unloaded == [1]
+
+
+class LibraryOfAnother:
+    """CUDA's, on a device of capability 9.0 that cannot run the binary it is given."""
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        return lambda *_: 209 if name == "cuModuleLoadData" else 0
+
+    def cuCtxGetCurrent(self, context: Any) -> int:
+        context._obj.value = 1
+        return 0
+
+    def cuDeviceGetAttribute(self, found: Any, which: int, _: Any) -> int:
+        found._obj.value = {75: 9, 76: 0}.get(which, 1 << 16)
+        return 0
+
+
+def test_a_binary_of_another_device_is_refused() -> None:
+    with pytest.raises(CompileFailed, match="cannot run a binary") as caught:
+        Driver(LibraryOfAnother()).load(b"", "tanh", shared=0, threads=128, device=0)
+    assert caught.value.where == "tanh" and "capability 90" in caught.value.expected
