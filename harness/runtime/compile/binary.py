@@ -22,7 +22,6 @@ from typing import Any
 import msgspec
 
 from harness.errors import CompileFailed, DamagedBinary
-from harness.files import read_error
 from harness.heuristics.facts import Config
 from harness.records import modules as stated
 from harness.runtime import module as modules
@@ -226,17 +225,6 @@ def find(cache: Path, name: str) -> KernelBinary | None:
     except DamagedBinary as error:
         _log.warning("%s", error)
         return None
-
-
-def load(where: Path) -> KernelBinary:
-    """The binary in the file ``where``. Raises ``DamagedBinary``, and ``RecordError`` when
-    there is no such file."""
-    try:
-        data = where.read_bytes()
-    except OSError as error:
-        remedy = "write it with `harness emit GRAPH --binaries -o FOLDER`"
-        raise read_error(where, error, f"a saved kernel (*{SUFFIX})", remedy) from error
-    return KernelBinary.from_bytes(data, str(where))
 
 
 def too_large(kernel: str, got: str, expected: str) -> CompileFailed:
