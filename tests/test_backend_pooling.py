@@ -35,6 +35,17 @@ def test_adaptive_means_and_their_gradients(compiler: Any, size: tuple[int, int]
     assert not any(report.library_calls for report in compiler.reports[-2:])
 
 
+def test_means_of_equal_tiles_among_unknown_sizes(compiler: Any) -> None:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return functional.adaptive_avg_pool2d(torch.cat([x, x + 1, x], 2), x.shape[2:]) * 2
+
+    compiled = torch.compile(run, backend=compiler, dynamic=True)
+    for size in (7, 4):
+        x = torch.randn(2, 3, size, 10, dtype=torch.float64)
+        torch.testing.assert_close(compiled(x), run(x))
+    assert not any(report.library_calls for report in compiler.reports)
+
+
 def test_windows_of_other_sizes(compiler: Any) -> None:
     x = torch.randn(2, 3, 5, 8, 7)
     x[0, 1, 2, 3:6, 2] = torch.nan

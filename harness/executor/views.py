@@ -15,6 +15,7 @@ from harness.graph.model import HostCall, Node, Partition, Region, TensorType
 from harness.graph.passes.cleanup import kept_names
 from harness.graph.replay import META, call_node, stand_in
 from harness.graph.views import VIEW_OPS
+from harness.ir.reach import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,10 @@ class ViewPlan:
         for step in self.partition.steps:
             if not self.is_collapsed(step):
                 self.needed.update(_reads(step))
-        roots: dict[str, list[str]] = {name: [name] for name in graph.given}
-        for name in dict.fromkeys(graph.results):
-            root = self.views[name].root if name in self.views else name
-            roots.setdefault(root, []).append(name)
-        self.shared.update(n for names in roots.values() if len(names) > 1 for n in names)
+        roots = {name: view.root for name, view in self.views.items()}
+        names = (*graph.given, *dict.fromkeys(graph.results))
+        alike = grouped(names, lambda name: roots.get(name, name)).values()
+        self.shared.update(n for same in alike if len(same) > 1 for n in same)
 
     def is_collapsed(self, step: Region | HostCall) -> TypeGuard[HostCall]:
         """Whether ``step`` is one of the views."""

@@ -76,10 +76,7 @@ class Suite:
     def entry(self, name: str, more: Iterable[str] = ()) -> Entry:
         """The entry called ``name``, or that has a graph called so. ``UnknownName`` carries the
         nearest names, of ``more`` where none of the suite's is near."""
-        known: dict[str, Entry] = {}
-        for entry in self.entries:
-            known[entry.name] = entry
-            known.update((graph, entry) for graph in entry.graph_names)
+        known = {called: one for one in self.entries for called in (one.name, *one.graph_names)}
         if name in known:
             return known[name]
         what, remedy = f"suite {self.name} has no graph {name}", "harness list shows all graphs"

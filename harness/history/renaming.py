@@ -3,7 +3,7 @@ compute, on tensors of the same shapes, strides and types."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from operator import attrgetter, itemgetter
 from typing import TypeAlias, TypeVar
 
 from harness.corpus.model import CORPUS
-from harness.ir.reach import grouped, joined
+from harness.ir.reach import gathered, grouped, joined
 from harness.records import modules
 from harness.records.names import look_alike
 from harness.records.run import GraphRecord, Run, region_of
@@ -146,10 +146,7 @@ def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
 def _likenesses(old: Sequence[_Structure], new: Sequence[_Structure]) -> dict[Pair, Likeness]:
     """How alike the pairs are that may be one graph. Only those with a common argument are looked
     at: a corpus has thousands of graphs."""
-    having = defaultdict[str, list[int]](list)
-    for n, other in enumerate(new):
-        for argument in other.arguments:
-            having[argument].append(n)
+    having = gathered((argument, n) for n, one in enumerate(new) for argument in one.arguments)
     found = {}
     for one in old:
         common = Counter(n for argument in one.arguments for n in having.get(argument, ()))

@@ -38,12 +38,17 @@ def joined(groups: Iterable[Iterable[T]]) -> list[list[T]]:
     return list({id(whole): whole for whole in home.values()}.values())
 
 
+def gathered(pairs: Iterable[tuple[K, I]]) -> dict[K, list[I]]:
+    """The second of ``pairs`` by the first, in their order."""
+    found: dict[K, list[I]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return found
+
+
 def grouped(items: Iterable[I], key: Callable[[I], K]) -> dict[K, list[I]]:
     """``items`` by what ``key`` says of each, in their order."""
-    found: dict[K, list[I]] = {}
-    for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+    return gathered((key(item), item) for item in items)
 
 
 def in_order(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Power, size_class
 from harness.calibration.sessions import Sessions, sentences
+from harness.ir.reach import gathered
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen, short
 from harness.records.run import to_json
@@ -86,11 +87,9 @@ def _mode(mode: Mode) -> Iterator[Block]:
         f"{100 * alarms.high:.1f} % with 97.5 % confidence)"
     )
     yield from (Text(f"  {name}") for name in mode.alarmed)
-    rows: list[Row] = []
-    for size, title in TITLES.items():
-        if mine := {p.level: p for p in mode.power if p.size == size}:
-            rows.append({"title": title, "found": mine})
-    if rows:
+    power = gathered((p.size, (p.level, p)) for p in mode.power)
+    named = ((title, power[size]) for size, title in TITLES.items() if size in power)
+    if rows := [{"title": title, "found": dict(levels)} for title, levels in named]:
         yield Table(_POWER, rows)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from harness import table
 from harness.errors import unknown
-from harness.ir.reach import grouped
+from harness.ir.reach import gathered, grouped
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, launched, short
 from harness.records.run import KernelRecord, fields
@@ -267,11 +267,9 @@ _OF_GRAPH = (
 
 def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]:
     """The suite and its models; with everything graphs and regions, too."""
-    slower: dict[tuple[str, str], list[str]] = {}
-    for row, document in zip(found.rows, rows, strict=True):
-        if row.verdict is Verdict.SLOWER:
-            for scope in scopes(row.match.graph, row.match.region):
-                slower.setdefault(scope, []).append(kernels_name(document))
+    both = zip(found.rows, rows, strict=True)
+    bad = ((row.match, kernels_name(shown)) for row, shown in both if row.verdict is Verdict.SLOWER)
+    slower = gathered((scope, name) for m, name in bad for scope in scopes(m.graph, m.region))
     models = {r.name for r in found.rollups if r.level == "model"}
 
     def is_widest(rollup: Rollup) -> bool:

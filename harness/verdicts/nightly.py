@@ -417,11 +417,10 @@ class _Night:
         for one in found:
             earlier = replace(one, graph=self.before.get(one.graph, one.graph))
             names = {one.waivable, earlier.waivable}
-            for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
-                covers = waiver.covers("ms", names, commits, places)
-                if covers and waiver.allows(one.ratio, today):
-                    one = replace(one, waived=waiver.reason)
-            yield one
+            about = "ms", names, commits, places
+            waivers = self.ask.waivers if one.verdict == Verdict.SLOWER.value else ()
+            first = (w for w in waivers if w.covers(*about) and w.allows(one.ratio, today))
+            yield replace(one, waived=next((waiver.reason for waiver in first), ""))
 
     def _kept(self, night: Night) -> Night:
         """Write the night; where that fails, below the temporary folder."""

@@ -159,9 +159,8 @@ def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord])
         ("nodes", lambda k: nodes_of(k) or None),
         ("code", lambda k: k.code_hash),
     )
-    found = []
-    for how, key in keys:
-        found += [Match(graph, (a,), (b,), how) for a, b in _drawn(left, right, key)]
+    drawn = ((how, pair) for how, key in keys for pair in _drawn(left, right, key))
+    found = [Match(graph, (a,), (b,), how) for how, (a, b) in drawn]
     return found + _same_work(graph, left, right)
 
 

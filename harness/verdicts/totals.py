@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.ir.reach import grouped
+from harness.ir.reach import gathered, grouped
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
 from harness.records.names import MOST_NAMED, short, some
@@ -247,10 +247,8 @@ class _Recorded:
         every = [(graph.name, kernel) for graph in run.graphs for kernel in graph.kernels]
         self._ms = [_time([kernel]) for _, kernel in every]
         self._alike = grouped(range(len(every)), lambda n: _identity(every[n][1]))
-        self._inside: dict[Scope, list[int]] = {}
-        for place, (graph, kernel) in enumerate(every):
-            for scope in (*scopes(graph, ""), ("region", region_of(kernel))):
-                self._inside.setdefault(scope, []).append(place)
+        held = ((*scopes(graph, ""), ("region", region_of(kernel))) for graph, kernel in every)
+        self._inside = gathered((scope, n) for n, of in enumerate(held) for scope in of)
 
     def covered(self, counted: Sequence[KernelRecord], scope: Scope) -> float:
         """The share of a scope's recorded time that ``counted`` kernels have; 1 if none is known.

@@ -108,13 +108,13 @@ def test_emit_writes_one_file_per_distinct_kernel(harness: Command, tmp_path: Pa
 def test_emit_writes_compiled_kernels_that_can_be_launched_again(
     harness: Command, tmp_path: Path
 ) -> None:
-    from harness.runtime.compile import binary
+    from harness.runtime.compile.binary import KernelBinary
 
     folder = tmp_path / "kernels"
     answer = harness("emit", QUICK, "--small", "-o", folder, "--binaries")
     assert answer.status == 0, answer.err
     (module,) = folder.glob("*.py")
-    found = binary.load(module.with_suffix(".kernel"))
+    found = KernelBinary.from_bytes(module.with_suffix(".kernel").read_bytes())
     assert found.name == module.stem and found.capability == 90
     assert found.cubin.startswith(b"\x7fELF") and len(found.signature) > 1
 

@@ -20,6 +20,7 @@ from harness.graph.capture.fx import source_of
 from harness.graph.capture.libraries.calls import MARKED, called, is_view, value
 from harness.graph.capture.rules import widened
 from harness.graph.sizes import overlap
+from harness.ir.reach import gathered
 
 _aten = torch.ops.aten
 
@@ -45,18 +46,16 @@ def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ..
     """Where those of ``args`` lie that overlap, with one of them ``changed``, and in how many
     bytes; AOTAutograd takes all tensors in such memory for views of one, whose layout it does not
     guard, nor, unless sizes are symbols, that others do not overlap."""
-    within: dict[int, list[int]] = {}
-    for n, arg in enumerate(args):
-        if isinstance(arg, Tensor):
-            within.setdefault(arg.untyped_storage()._cdata, []).append(n)
+    tensors = ((n, arg) for n, arg in enumerate(args) if isinstance(arg, Tensor))
+    within = gathered((arg.untyped_storage()._cdata, n) for n, arg in tensors)
     found: list[tuple[Any, ...]] = []
     for numbers in within.values():
         if len(numbers) > 1 and not changed.isdisjoint(numbers):
-            tensors = [args[n] for n in numbers]
-            places = [(*_place(x), *_place(x._base)) for x in tensors]
+            each = [args[n] for n in numbers]
+            places = [(*_place(x), *_place(x._base)) for x in each]
             known = all(isinstance(n, int) for place in places for n in place)
-            if known and len(compute_overlapping_tensors(tensors, symbolic=False)) > 1:
-                found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
+            if known and len(compute_overlapping_tensors(each, symbolic=False)) > 1:
+                found.append((numbers, places, each[0].untyped_storage().nbytes()))
     return found
 
 

@@ -35,7 +35,7 @@ from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.capture.scattering import OVERLAPPING, addresses, covers_itself, overlaps
 from harness.graph.users_gradients import CHECKPOINT, USERS, inline, is_a_users
-from harness.ir.reach import reached
+from harness.ir.reach import gathered, reached
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
@@ -336,11 +336,9 @@ def _reads(graph: fx.Graph, own: Mapping[fx.Node, int]) -> dict[Any, int]:
 
 def _changed_reads(graph: fx.Graph, own: dict[fx.Node, int]) -> dict[Any, int]:
     """The same, where what lies in memory that is changed depends on all that is done with it."""
-    memory: dict[Any, list[fx.Node]] = {}
-    values = {node: node.meta.get("example_value") for node in graph.nodes}
-    for node, x in values.items():
-        if isinstance(x, torch.Tensor) and any(_versions([x])):
-            memory.setdefault(x.untyped_storage()._cdata, []).append(node)
+    values = ((node, node.meta.get("example_value")) for node in graph.nodes)
+    changed = ((n, x) for n, x in values if isinstance(x, torch.Tensor) and any(_versions([x])))
+    memory = gathered((x.untyped_storage()._cdata, node) for node, x in changed)
     while True:
         reads, before = _reads(graph, own), dict(own)
         for nodes in memory.values():

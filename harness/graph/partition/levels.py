@@ -16,7 +16,7 @@ from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
 from harness.graph.passes.cleanup import draws, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
-from harness.ir.reach import grouped, joined, reached
+from harness.ir.reach import gathered, grouped, joined, reached
 
 _NOT_CHEAP = frozenset(
     (
@@ -87,10 +87,7 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     have a lowering, their arguments considered."""
     nodes = {node.name: node for node in graph.nodes}
     order = {node.name: number for number, node in enumerate(graph.nodes)}
-    users: dict[str, list[str]] = {}
-    for node in graph.nodes:
-        for name in dict.fromkeys(node.refs()):
-            users.setdefault(name, []).append(node.name)
+    users = gathered((name, n.name) for n in graph.nodes for name in dict.fromkeys(n.refs()))
     kind: dict[str, Kind] = {}
     for node in graph.nodes:
         kind[node.name] = _kind(node, nodes, kind, supports)

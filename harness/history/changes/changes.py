@@ -411,7 +411,6 @@ def _waive(
 ) -> tuple[list[Change], tuple[Waiver, ...]]:
     line, today = known.line or known.commits, dt.datetime.now(dt.UTC).date()
     places = {commit: i for i, commit in enumerate(line)}
-    used = set()
     answered = []
     for change in changes:
         series = change.series
@@ -420,16 +419,13 @@ def _waive(
         names = [f"{graph}/{name}" for graph in graphs for name in {series.kernel, change.name}]
         # All commits of the line that the change may be, measured or not.
         commits = line[places[change.lowest] + 1 : places[change.highest] + 1]
-        for each in waived:
-            ratio = None if change.size is None else 1 + abs(change.size)
-            covers = each.covers(series.metric.name, names, commits, places)
-            if covers and each.allows(ratio, today):
-                used.add(each.line)
-                change = replace(change, waived=each)
-                break
-        answered.append(change)
+        ratio = None if change.size is None else 1 + abs(change.size)
+        about = series.metric.name, names, commits, places
+        first = (one for one in waived if one.covers(*about) and one.allows(ratio, today))
+        answered.append(replace(change, waived=next(first, None)))
+    used = {change.waived for change in answered}
     asked = {"*", *(metric.name for metric in metrics)}
-    return answered, tuple(a for a in waived if a.line not in used and a.metric in asked)
+    return answered, tuple(a for a in waived if a not in used and a.metric in asked)
 
 
 def _breaks(known: History, every: Sequence[Series]) -> Iterator[Break]:

@@ -22,7 +22,6 @@ from typing import Any
 import msgspec
 
 from harness.errors import CompileFailed, DamagedBinary
-from harness.files import read_error
 from harness.heuristics.facts import Config
 from harness.records import modules as stated
 from harness.runtime import module as modules
@@ -226,30 +225,6 @@ def find(cache: Path, name: str) -> KernelBinary | None:
     except DamagedBinary as error:
         _log.warning("%s", error)
         return None
-
-
-def load(where: Path) -> KernelBinary:
-    """The binary in the file ``where``. Raises ``DamagedBinary``, and ``RecordError`` when
-    there is no such file."""
-    try:
-        data = where.read_bytes()
-    except OSError as error:
-        remedy = "write it with `harness emit GRAPH --binaries -o FOLDER`"
-        raise read_error(where, error, f"a saved kernel (*{SUFFIX})", remedy) from error
-    return KernelBinary.from_bytes(data, str(where))
-
-
-def require_target(binary: KernelBinary, capability: int, where: str = "") -> None:
-    """Raises ``CompileFailed`` unless a device of ``capability`` (90 for 9.0) runs ``binary``:
-    Triton's binaries run on the capability they were made for alone."""
-    if binary.backend != "cuda" or binary.capability != capability:
-        raise CompileFailed(
-            "a saved kernel is for another kind of device",
-            where=where or binary.name,
-            got=f"{binary.backend} capability {binary.capability}",
-            expected=f"cuda capability {capability}",
-            remedy="compile the kernel for this device",
-        )
 
 
 def too_large(kernel: str, got: str, expected: str) -> CompileFailed:

@@ -237,39 +237,6 @@ class Launcher:
         return found
 
 
-def open_binary(where: Path, cache: Path | None = None) -> Callable[[Sequence[Any]], None]:
-    """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
-    the module that it was compiled from is not needed. Called with its arguments
-    (tensors and numbers) in the order of its signature it runs on the current stream, or raises
-    ``CompileFailed`` for an address that is not aligned as the binary needs it.
-
-    Raises ``DamagedBinary``, ``RecordError`` (no such file), ``CompileFailed`` for a binary of
-    another kind of device or one that does not fit.
-    """
-    binary = binaries.load(where)
-    owner = LoadedBinaries(cuda())
-    device, stream = torch.cuda.current_device(), raw_stream()
-    binaries.require_target(binary, owner.driver.capability(device), str(where))
-
-    def misaligned(stream: int, *args: Any) -> None:
-        del stream
-        given = {name: arg for (name, _), arg in zip(binary.signature, args, strict=True)}
-        odd = [name for name in binary.aligned if _address(given[name]) % 16]
-        raise CompileFailed(
-            "an argument of a saved kernel is not aligned",
-            where=f"{where}: {', '.join(odd)}",
-            expected="addresses that are multiples of 16",
-            remedy="pass a copy, or compile the kernel for unaligned arguments",
-        )
-
-    def failed(code: int, tries: int) -> None:
-        owner.driver.recover(code, tries, binary.name, device)  # which keeps it loaded, too
-
-    kernel = launching(cache)(_not_bound, misaligned, failed)
-    owner.bind(kernel, binary, device)
-    return lambda args: kernel(stream(device), *args)
-
-
 def _not_bound(*_: Any) -> None:
     raise CompileFailed("a kernel was launched before it was bound")
 

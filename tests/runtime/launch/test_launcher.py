@@ -17,15 +17,8 @@ from harness.errors import CompileFailed, InvalidProgram, NoDevice
 from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.runtime.compile.binary import KernelBinary
-from harness.runtime.launch.launcher import (
-    Kernel,
-    Launcher,
-    Make,
-    _built,
-    expect,
-    launching,
-    open_binary,
-)
+from harness.runtime.launch.driver import Driver
+from harness.runtime.launch.launcher import Kernel, Launcher, Make, _built, expect, launching
 from harness.runtime.module import load
 from harness.target import H100
 from tests.codegen.kernels import modules
@@ -395,21 +388,22 @@ def test_a_binary_without_its_module_cannot_know_its_grid(
         launch.bind(launching(cache)(print, print, print), 0)
 
 
-def test_a_saved_kernel_is_loaded_as_long_as_it_can_be_called(
-    launcher: Callable[[FakeDriver], Launcher], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.runtime.launch.launcher.raw_stream", lambda: lambda device: 9)
-    driver = FakeDriver()
-    (tmp_path / "tanh.kernel").write_bytes(launcher(driver).binary().to_bytes())
-    monkeypatch.setattr("harness.runtime.launch.launcher.cuda", lambda: driver)
-    run = open_binary(tmp_path / "tanh.kernel", tmp_path)
-    gc.collect()
-    assert not driver.unloaded
-    run([aligned() for _ in range(3)])
-    ((_, _, _, _, stream, _),) = driver.launches
-    assert stream == 9
-    with pytest.raises(CompileFailed, match="not aligned"):
-        run([aligned(1) for _ in range(3)])
-    del run
-    gc.collect()
-    assert driver.unloaded == [1]
+class LibraryOfAnother:
+    """CUDA's, on a device of capability 9.0 that cannot run the binary it is given."""
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        return lambda *_: 209 if name == "cuModuleLoadData" else 0
+
+    def cuCtxGetCurrent(self, context: Any) -> int:
+        context._obj.value = 1
+        return 0
+
+    def cuDeviceGetAttribute(self, found: Any, which: int, _: Any) -> int:
+        found._obj.value = {75: 9, 76: 0}.get(which, 1 << 16)
+        return 0
+
+
+def test_a_binary_of_another_device_is_refused() -> None:
+    with pytest.raises(CompileFailed, match="cannot run a binary") as caught:
+        Driver(LibraryOfAnother()).load(b"", "tanh", shared=0, threads=128, device=0)
+    assert caught.value.where == "tanh" and "capability 90" in caught.value.expected

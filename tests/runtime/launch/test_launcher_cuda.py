@@ -12,7 +12,7 @@ import torch
 
 from harness.errors import CompileFailed, NoDevice
 from harness.runtime.launch.driver import cuda
-from harness.runtime.launch.launcher import Launcher, LoadedBinaries, launching, open_binary
+from harness.runtime.launch.launcher import Launcher, LoadedBinaries, launching
 from harness.runtime.module import load
 from tests.runtime import emitted
 
@@ -103,11 +103,15 @@ FRESH = """
 import sys
 from pathlib import Path
 import torch
-from harness.runtime.launch.launcher import open_binary
-kernel = open_binary(Path(sys.argv[1]), Path(sys.argv[1]).parent)
+from harness.runtime.compile.binary import KernelBinary
+from harness.runtime.launch.driver import cuda
+from harness.runtime.launch.launcher import LoadedBinaries, launching
+path = Path(sys.argv[1])
+owner, kernel = LoadedBinaries(cuda()), launching(path.parent)(print, print, print)
+owner.bind(kernel, KernelBinary.from_bytes(path.read_bytes()), 0)
 a, b = torch.randn(2, 2000, device="cuda")
 out = torch.empty(2000, device="cuda")
-kernel([a, b, out])
+kernel(torch.cuda.current_stream().cuda_stream, a, b, out)
 torch.testing.assert_close(out, torch.tanh(a) + b)
 assert not any(Path(sys.argv[2]).iterdir()), "Triton compiled something"
 """
@@ -115,9 +119,6 @@ assert not any(Path(sys.argv[2]).iterdir()), "Triton compiled something"
 
 def test_a_saved_binary_in_a_fresh_process(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "tanh.kernel").write_bytes(launcher.binary().to_bytes())
-    args = launcher.loaded.get_args("cuda")
-    open_binary(tmp_path / "tanh.kernel")(args)
-    torch.testing.assert_close(args[2], expected(args))
     root = Path(__file__).parents[3]
     empty = tmp_path / "triton-of-the-fresh-process"
     empty.mkdir()
@@ -131,9 +132,8 @@ def test_a_binary_of_another_device_is_refused(launcher: Launcher, tmp_path: Pat
 
     other = B200 if launcher.target.capability < 100 else A100
     foreign = Launcher(launcher.loaded, launcher.config, other, tmp_path).binary()
-    (tmp_path / "foreign.kernel").write_bytes(foreign.to_bytes())
-    with pytest.raises(CompileFailed, match="another kind of device"):
-        open_binary(tmp_path / "foreign.kernel")
+    with pytest.raises(CompileFailed, match="cannot run a binary"):
+        LoadedBinaries(cuda()).load(foreign, 0)
 
 
 def test_a_device_that_is_not_there() -> None:

@@ -12,7 +12,8 @@ from harness.devices.job import Context
 from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.pipeline import compile_graph
-from harness.runtime.compile import binary, disassembly
+from harness.runtime.compile import disassembly
+from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.module import load
 from harness.runtime.tune.space import CandidateJob, Space, warm
 from harness.target import H100
@@ -43,7 +44,7 @@ def test_the_halved_block_of_a_crowded_kernel_is_compiled_with_its_candidate(
     module = sums_of_rows(columns)
     first = load(module.text).configs[0]
     warm(Context(tmp_path), CandidateJob(module.text, H100, first))
-    kept = [binary.load(file) for file in (tmp_path / "binaries").glob("*/*")]
+    kept = [KernelBinary.from_bytes(f.read_bytes()) for f in (tmp_path / "binaries").glob("*/*")]
     assert sorted(dict(one.config)["R0_BLOCK"] for one in kept) == blocks
 
 

@@ -181,19 +181,14 @@ def average_pool_backward(call: Call) -> Lowered:
 
 def adaptive_average_pool(call: Call) -> Lowered:
     """``_adaptive_avg_pool2d`` to sizes that divide the input's: means of equal tiles."""
-    tensor, out = call.tensor(0), canonical(call.shape)
-    tiles = []
-    for dim in (tensor.rank - 2, tensor.rank - 1):
-        size, wanted = tensor.shape[dim], call.shape[dim]
-        if not (size.is_Integer and wanted.is_Integer and int(size) % int(wanted) == 0):
-            raise call.reject(f"sizes {size} → {wanted}", "an output size that divides")
-        tiles.append(sympy.Integer(int(size) // int(wanted)))
-    rsizes = tuple(tiles)
-    index = list(out)
-    for dim, inner, tile in zip((-2, -1), canonical(rsizes, "r"), tiles, strict=True):
-        index[dim] = out[dim] * tile + inner
-    value = call.read(tensor, tuple(index), call.shape, rsizes)
-    operand = Operand(call, value, rsizes).cast(call.dtype)
+    tensor, (*outer, h, w) = call.tensor(0), canonical(call.shape)
+    sizes = list(zip(tensor.shape[-2:], call.shape[-2:], strict=True))
+    tiles = tuple(size / wanted for size, wanted in sizes)
+    if not all(tile.is_Integer for tile in tiles):
+        raise call.reject(f"sizes {sizes}", "output sizes that divide the input's")
+    r, q = canonical(tiles, "r")
+    value = call.read(tensor, (*outer, h * tiles[0] + r, w * tiles[1] + q), call.shape, tiles)
+    operand = Operand(call, value, tiles).cast(call.dtype)
     summed = operand.reduce(ReduceKind.SUM, call.dtype)
     return operand.finish(call.scalar.div(summed, int(operand.count)))
 
