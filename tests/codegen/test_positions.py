@@ -41,6 +41,22 @@ TEXTS = {
     pad: "f32[s0, s1 + 3, s1 + 3]" = aten.constant_pad_nd.default(x, [1, 2, 2, 1], 0.5)
     return (pad,)
 """,
+    "regrouped": """def regrouped(
+    x: "f32[s0, s1, s2, s3]",
+    a: "f32[s1, 1, 1]",
+    b: "f32[s0, 1, 1]",
+    c: "f32[s2, 1]",
+    d: "f32[s3, 1]",
+):
+    scaled: "f32[s0, s1, s2, s3]" = aten.mul.Tensor(x, a)
+    mul: "f32[s0, s1, s2, s3]" = aten.mul.Tensor(scaled, c)
+    view: "f32[s1, s0, s3, s2]" = aten.reshape.default(
+        mul, [sym("s1"), sym("s0"), sym("s3"), sym("s2")]
+    )
+    add: "f32[s1, s0, s3, s2]" = aten.add.Tensor(view, b)
+    last: "f32[s1, s0, s3, s2]" = aten.mul.Tensor(add, d)
+    return (last,)
+""",
     "sum": """def sum(
     x: "f32[s0, s3, s1, s2]",
     a: "f32[s1, 1]",
