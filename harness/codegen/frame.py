@@ -269,10 +269,10 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
         end = sympy.expand(entry.divisor * entry.length)
         begins = sympy.expand(end - tile.numel) != 0
         if begins and not entry.length.is_Integer and text in rows.values():
-            rows[end] = f"{tile.prefix}above{len(rows)}"
+            above = rows.setdefault(end, f"{tile.prefix}above{len(rows)}")
             first = f"{tile.prefix}offset // {frame.printer.operand(entry.divisor)}, {text}"
             length = frame.printer.text(entry.length)
-            lines.append(f"{rows[end]}, {entry.var} = _rows({first}, {length}, WRAP)")
+            lines.append(f"{above}, {entry.var} = _rows({first}, {length}, WRAP)")
             continue
         if text not in rows.values() and entry.divisor != 1:
             text = f"{text} // {frame.printer.operand(entry.divisor)}"

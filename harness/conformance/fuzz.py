@@ -28,7 +28,7 @@ from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, outcome, torchs_own
 from harness.devices.job import Context, Job
 from harness.graph.capture.scattering import OVERLAPPING
-from harness.graph.capture.tangents import OF_CHANGED
+from harness.graph.capture.tangents import OF_CHANGED, OF_VIEWS
 from harness.target import H100
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
@@ -375,7 +375,7 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
             return Trial(seed)  # gradients that eager mode does not have
         lines = differences(function, args, compiler, **how)
         told = [text for r in compiler.reports for text in (*r.failures, r.eager) if text]
-        meant = OVERLAPPING, OF_CHANGED  # what torch is to run
+        meant = OVERLAPPING, OF_CHANGED, OF_VIEWS  # what torch is to run
         failed = [text for text in told if not any(what in text for what in meant)]
         torchs = torchs_own(function, args, [*lines, *failed], **how)
         tracing = ("aot_eager", "eager") if failed else ()

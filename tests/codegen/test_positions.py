@@ -41,6 +41,22 @@ TEXTS = {
     pad: "f32[s0, s1 + 3, s1 + 3]" = aten.constant_pad_nd.default(x, [1, 2, 2, 1], 0.5)
     return (pad,)
 """,
+    "regrouped": """def regrouped(
+    x: "f32[s0, s1, s2, s3]",
+    a: "f32[s1, 1, 1]",
+    b: "f32[s0, 1, 1]",
+    c: "f32[s2, 1]",
+    d: "f32[s3, 1]",
+):
+    scaled: "f32[s0, s1, s2, s3]" = aten.mul.Tensor(x, a)
+    mul: "f32[s0, s1, s2, s3]" = aten.mul.Tensor(scaled, c)
+    view: "f32[s1, s0, s3, s2]" = aten.reshape.default(
+        mul, [sym("s1"), sym("s0"), sym("s3"), sym("s2")]
+    )
+    add: "f32[s1, s0, s3, s2]" = aten.add.Tensor(view, b)
+    last: "f32[s1, s0, s3, s2]" = aten.mul.Tensor(add, d)
+    return (last,)
+""",
     "sum": """def sum(
     x: "f32[s0, s3, s1, s2]",
     a: "f32[s1, 1]",
@@ -59,17 +75,33 @@ def test_positions_are_right_at_every_size(name: str, interpreter: InterpreterPo
     assert "= _rows(" in module.text
     loaded = runtime.load(module.text)
 
-    @settings(max_examples=5)
-    @given(st.lists(st.lists(BORDERS | st.integers(0, 70), min_size=4, max_size=4), min_size=6))
     def right(several: list[list[int]]) -> None:
-        jobs = []
-        for sizes in several:
-            while math.prod(n + 3 for n in sizes) > MOST:
-                sizes = [min(n, max(sizes) // 2) for n in sizes]
-            known = {f"s{n}": size for n, size in enumerate(sizes)}
-            jobs.append(as_launched(loaded, known))
+        jobs = [
+            as_launched(loaded, {f"s{n}": size for n, size in enumerate(sizes)})
+            for sizes in several
+        ]
         for position, answer in interpreter.each(jobs):
             passed = isinstance(answer, CheckResult) and answer.passed
             assert passed, (jobs[position].sizes, answer)
 
-    right()
+    @settings(max_examples=5)
+    @given(st.lists(st.lists(BORDERS | st.integers(0, 70), min_size=4, max_size=4), min_size=6))
+    def right_at(several: list[list[int]]) -> None:
+        for sizes in several:
+            while math.prod(n + 3 for n in sizes) > MOST:
+                sizes[:] = [min(n, max(sizes) // 2) for n in sizes]
+        right(several)
+
+    right([[3, 2, 1025, 1], [2, 2, 3, 1025]])  # a block begins in one row and ends in the next
+    right_at()
+
+
+def test_rows_are_counted_by_what_is_exact_for_all_sizes() -> None:
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS['broadcast']}", "test graph"))
+    how = runtime.load(module.text).raw._wrap
+    assert how(1024, 1025, rows=(70_000,)) % 4 == 2  # compared
+    assert how(1024, 9, rows=(5,)) % 4 == how(1024, 9, rows=(60_000,)) % 4 == 1  # multiplied
+    assert how(1024, 9, rows=(70_000,)) == 0  # a product would not fit
+    assert how(1024, 9, rows=(1,)) == how(1024, 1, 9, rows=(5,)) == 0
+    assert how(1024, 16, 9, rows=(5,)) == 0  # whole vectors
+    assert how(1024, 1, rows=(5,)) == 3

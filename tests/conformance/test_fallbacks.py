@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences, outcome
+from harness.conformance.fuzz import Program, faults
 from harness.errors import CompileFailed, DivisionByZero, FallbackWarning, FellBack, IndexOutOfRange
 from harness.graph.capture.control import located
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -472,3 +473,11 @@ def test_a_sparse_gradient_is_torch_s_and_its_operator_is_named(devices: Devices
             torch.tensor([1, 2])
         ).sum().backward()
     assert table.weight.grad is not None and table.weight.grad.is_sparse
+
+
+def test_what_torch_is_to_run_is_no_fault(devices: Devices) -> None:
+    """Where inputs overlap and change, a result that is a view is as in eager mode (5860489)."""
+    calls = "x0.add_(1)", "v0 = x1.t()"
+    program = Program(("torch.ones(3, 2)", "x0[..., :2]"), calls, ("v0",))
+    found = faults(program, devices)
+    assert (found.faults, found.torchs) == ((), ())

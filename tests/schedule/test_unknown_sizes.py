@@ -117,3 +117,20 @@ def centred(
     made = compile_graph(graph, H100)
     assert (len(made.kernels), made.report().failures) == (kernels, ())
     assert ("def _chunks(" in made.kernels[0].module.text) == (kernels == 2)
+
+
+def test_a_row_that_is_scanned_is_not_shared() -> None:
+    """One program walks it for the running sums, and takes the mean off on the way."""
+    graph = loads(
+        """# harness graph 1
+def scanned(
+    x: "f32[s0]",
+):
+    sums: "f32[s0]" = aten.cumsum.default(x, 0)
+    mean: "f32[1]" = aten.mean.dim(x, [0], True)
+    sub: "f32[s0]" = aten.sub.Tensor(sums, mean)
+    return (sub,)
+"""
+    )
+    made = compile_graph(graph, H100)
+    assert (len(made.kernels), made.report().failures) == (1, ())

@@ -48,13 +48,13 @@ CALL = "call"
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 _RESULT = re.compile(r"modified by an inplace .+?\]\](?:, which is output (\d+))?")
 OF_CHANGED = "gradients where a result was changed"
+OF_VIEWS = "a result is a view, where inputs that overlap change"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others torch runs it."""
 
 
 def _autocast() -> list[tuple[Any, ...]]:
-    asked = (torch.get_autocast_dtype, torch.is_autocast_enabled)
-    return [(kind, *(ask(kind) for ask in asked)) for kind in ("cpu", "cuda")]
+    return [(k, torch.get_autocast_dtype(k), torch.is_autocast_enabled(k)) for k in ("cpu", "cuda")]
 
 
 @dataclass(eq=False, slots=True)
@@ -123,7 +123,7 @@ class Called:
         made = getattr(TracingContext.try_get(), "fw_metadata", None)
         if seen and (made is None or any(one.base_idx is not None for one in made.output_info)):
             # AOTAutograd makes views of one input, or of a result, of all that inputs lie in.
-            raise HarnessError("a result is a view, where inputs that overlap change")
+            raise HarnessError(OF_VIEWS)
         # What is written to a part of one that overlaps itself is in another part, too.
         written = changed.union(*(numbers for numbers, *_ in seen))
         doubtful = [n for n in written if covers_itself(inputs[n]) is not False]

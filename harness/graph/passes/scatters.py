@@ -48,7 +48,8 @@ def copy_scatters(graph: Graph, choose: Choose = lambda _, default: default) -> 
     leading dimensions are indexed by tensors of integers, rows by one. ``choose`` overrides the
     number of copies; 1 means to leave the scatter alone, 0 a row for each point.
     """
-    zeros = {n.name for n in graph.nodes if n.op == "aten.full.default" and n.args[1] == 0}
+    filled = ((n.name, n.args[1]) for n in graph.nodes if n.op == "aten.full.default")
+    zeros = {name for name, number in filled if str(number) in ("0", "0.0")}  # and not -0.0
     kept = kept_names(graph)
 
     def copied(out: Emitter) -> None:
@@ -98,8 +99,7 @@ def _parse(node: Node, types: dict[str, ValueType], zeros: Collection[str]) -> _
         return None
     rest = math.prod(int(n) for n in kind.shape[len(refs) :])
     targets, additions = math.prod(map(int, kind.shape)), math.prod(points) * rest
-    zero = source.name in zeros
-    return _Scatter(source, kind, zero, refs, values, points, targets, additions)
+    return _Scatter(source, kind, source.name in zeros, refs, values, points, targets, additions)
 
 
 def _spared(found: _Scatter) -> int:

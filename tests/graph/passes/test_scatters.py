@@ -84,13 +84,15 @@ def copies(graph: Graph) -> int:
     return asked[0]
 
 
-def gradient(targets: int, points: tuple[int, ...], width: int, kind: DType) -> Graph:
+def gradient(
+    targets: int, points: tuple[int, ...], width: int, kind: DType, start: float = 0
+) -> Graph:
     """Of a table of embeddings, beside another gradient of it."""
     b = GraphBuilder()
     place = b.input("place", points, DType.I64, bound=targets)
     values = b.input("values", (*points, width), kind)
     other = b.input("other", (targets, width), kind)
-    zeros = b.call("aten.full.default", (targets, width), 0, dtype=kind)
+    zeros = b.call("aten.full.default", (targets, width), start, dtype=kind)
     put = b.call("aten.index_put.default", zeros, (place,), values, True, name="put")
     return b.graph(b.call("aten.add.Tensor", other, put, name="total"))
 
@@ -110,6 +112,7 @@ def test_rows_only_for_few_points_of_large_tables_that_are_no_result() -> None:
     assert (
         copies(gradient(512, (8, 512), 768, DType.F32)) == 1
     )  # as many rows as the table and more
+    assert copies(gradient(50257, (2, 512), 768, DType.F32, -0.0)) == 1  # what nobody meets is -0.0
     assert copies(gradient(8192, (16,), 8, DType.F32)) == 1  # the launches take longer
     assert copies(scatter((50257, 768), ((8, 1024),), (8, 1024, 768), zero=False)) == 1
     assert copies(scatter((50257, 768), ((8, 1024),), (8, 1024, 768))) == 1
