@@ -59,7 +59,7 @@ def allowed_pairs(
     ``reduced`` elements; ``floating`` as in ``Reference``, ``declared`` is a user's own limit.
     ``rounded`` are the types that the kernel rounds to on the way. It need not round wherever the
     graph does, so no reference may agree with it, and what follows is as exact as they are. One
-    that ``followed`` it is off where a number is between two of 16 bits, which few are.
+    that ``followed`` it is off between two numbers of 16 bits, where few are; of 32 all are.
     """
     pairs = []
     least = max((_ERRORS.get(kind.removeprefix("*"), 0.0) for kind in rounded), default=0.0)
@@ -70,7 +70,8 @@ def allowed_pairs(
         elif name in ("fp32", "fp64"):
             usual = limit * max(1.0, math.log2(max(2, reduced)))
             limit = max(least, usual)
-            usual = usual if followed else limit
+            coarse = name == "fp64" and "*fp32" in rounded
+            usual = limit if coarse or not followed else usual
         usual = usual if declared is not None else _USUAL_ERRORS.get(name, usual)
         pairs.append(f"({limit:.3g}, {usual:.3g})")
     return pairs

@@ -14,7 +14,7 @@ import functools
 import math
 import re
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -49,7 +49,7 @@ def differences(
     *,
     signed_zeros: bool = True,
     dynamic: bool = False,
-    then: Sequence[Sequence[Any]] = (),
+    then: Iterable[Sequence[Any]] = (),
 ) -> list[str]:
     """What differs between ``function(*args)`` in eager mode and compiled by ``compiler`` (for any
     sizes, if ``dynamic``), a line for each; none if nothing does. What is compiled is called

@@ -234,6 +234,30 @@ def test_a_sum_of_what_is_rounded_may_cancel(interpreter: InterpreterPool) -> No
     assert answer.passed and answer.max_error < 0.004  # 0.0067 without rounding in float64
 
 
+@pytest.mark.parametrize("between", [("f32", "float32"), ("f64", "float64")])
+def test_what_is_computed_in_32_bits_between_64_is_no_more_exact(
+    between: tuple[str, str], interpreter: InterpreterPool
+) -> None:
+    """float64 throughout has another cosine in all elements, and that of 32 bits has the last
+    place of another library; without a conversion all 64 bits count."""
+    kind, name = between
+    made = graph(f"""def narrow(
+    x: "f64[64, 33]",
+):
+    low: "{kind}[64, 33]" = aten._to_copy.default(x, dtype=torch.{name})
+    cos: "{kind}[64, 33]" = aten.cos.default(low)
+    wide: "f64[64, 33]" = aten._to_copy.default(cos, dtype=torch.float64)
+    mul: "f64[64, 33]" = aten.mul.Tensor(wide, x)
+    return (mul,)
+""")
+    module = only(made)
+    assert checked(module, interpreter).passed
+    place = next(n for n in module.text.splitlines() if "tl.cos(" in n)
+    for factor, passes in ((1 + 2e-7, kind == "f32"), (1 + 3e-3, False)):
+        changed = place.replace("tl.cos(", f"{factor} * tl.cos(")
+        assert checked(module, interpreter, place, changed).passed == passes, factor
+
+
 def test_a_quotient_of_quotients_may_tie(interpreter: InterpreterPool) -> None:
     """Half of a row's largest is rounded from 63.5: which way, the last place of the two divisions
     before it decides, and whoever moves both alike moves their quotient nowhere."""

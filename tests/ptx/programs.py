@@ -1,9 +1,10 @@
-"""Functions of a matrix whose sizes change, and matrices of sizes at which kernels change."""
+"""Functions of a tensor whose sizes change, and tensors of sizes at which kernels change."""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +12,9 @@ import torch.nn.functional as F
 
 Function = Callable[[torch.Tensor], Any]
 _MOST = 200_000
+_FEW = (1, 2, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33)
+_LEAST_LONG = 8193
+"""Elements from which on programs may share what is reduced over them."""
 _TYPES = (torch.float32, torch.float32, torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _EDGES = (1, 2, 3, 7, 8, 16, 31, 32, 33, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 511, 512,
           513, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 2100, 2304, 4095, 4096, 4097, 5000, 8191,
@@ -108,7 +112,18 @@ def _counted(x: torch.Tensor) -> Any:
     return ones, rows, torch.zeros_like(x).scatter_reduce(1, at % x.shape[1], x, "amax")
 
 
+CUBES: dict[str, Function] = {
+    "sums of ends": lambda x: x.sum((0, 2)),
+    "extremes of ends": lambda x: (x.amax((0, 2)), (x * 2).mean((0, 2))),
+    "variances of ends": lambda x: torch.var_mean(x, (0, 2)),
+    "channels": lambda x: F.batch_norm(x, None, None, training=True),
+    "middles": lambda x: (x.sum(1), x.abs().amax((0, 1))),
+    "halves": lambda x: (x.mean((1, 2)), x.var((0, 1))),
+}
+"""Of three dimensions, none of whose sizes is known."""
+
 PROGRAMS: dict[str, Function] = {
+    **CUBES,
     "sums of columns": lambda x: x.sum(0),
     "sums of rows": lambda x: (x.sum(1), x.sum(1).sum()),
     "sum of all": lambda x: (x * 2).sum(),
@@ -159,6 +174,10 @@ def size(rng: random.Random) -> int:
 
 def sizes(rng: random.Random, most: int = _MOST) -> tuple[int, int]:
     """A matrix of up to ``most`` elements."""
+    if rng.random() < 0.3:
+        few = rng.choice(_FEW)
+        both = few, long(rng, most // few)
+        return both if rng.random() < 0.5 else both[::-1]
     rows, columns = size(rng), size(rng)
     while rows * columns > most:
         if rng.random() < 0.5:
@@ -166,6 +185,20 @@ def sizes(rng: random.Random, most: int = _MOST) -> tuple[int, int]:
         else:
             columns = size(rng)
     return rows, columns
+
+
+def long(rng: random.Random, most: int) -> int:
+    """As many rows, or columns, as programs share, if ``most`` are."""
+    return max(1, int(_LEAST_LONG * (most / _LEAST_LONG) ** rng.random()))
+
+
+def cube(rng: random.Random, most: int = _MOST) -> tuple[int, int, int]:
+    """Three sizes of up to ``most`` elements, often with few of them along the last dimension, and
+    more along that and the first one than one program has at once."""
+    last = rng.choice(_FEW) if rng.random() < 0.7 else size(rng) % 1000 + 1
+    middle = rng.choice((*_FEW, 64, 100)) if rng.random() < 0.7 else size(rng) % 1000 + 1
+    rows = long(rng, most // last // middle) if rng.random() < 0.7 else size(rng)
+    return max(1, min(rows, most // last // middle)), middle, last
 
 
 def matrix(
@@ -184,17 +217,27 @@ def matrix(
     return made[: rows * (columns + 3)].view(rows, columns + 3)[:, 1 : 1 + columns]
 
 
+def tensor(
+    rng: random.Random, shape: Sequence[int], dtype: torch.dtype, lying: int, device: str = "cpu"
+) -> torch.Tensor:
+    """A ``matrix``, its columns in as many dimensions as ``shape`` has."""
+    rows, *others = shape
+    made = matrix(rng, (rows, math.prod(others)), dtype, lying, device)
+    return made.unflatten(1, others)
+
+
 def calls(
     rng: random.Random, count: int, most: int = _MOST, device: str = "cpu"
 ) -> tuple[Function, list[list[torch.Tensor]], str]:
     """A function, its arguments for ``count`` sizes, and in words what was drawn. The first sizes
     are the largest of the smaller ones, as a size of 1 would be compiled for itself."""
-    name, dtype, lying = rng.choice([*PROGRAMS]), rng.choice(_TYPES), rng.choice((0, 0, 0, 1, 2, 3))
-    shapes = [sizes(rng, most) for _ in range(count)]
+    name, dtype = rng.choice([*PROGRAMS, *CUBES]), rng.choice(_TYPES)
+    lying, draw = rng.choice((0, 0, 0, 1, 2, 3)), cube if name in CUBES else sizes
+    shapes = [draw(rng, most) for _ in range(count)]
     first = max(shapes, key=min)
     shapes = [first, *(one for one in shapes if one is not first)]
-    made = [[matrix(rng, shape, dtype, lying, device)] for shape in shapes]
-    if gradients := rng.random() < 0.3 and "batches" not in name:
+    made = [[tensor(rng, shape, dtype, lying, device)] for shape in shapes]
+    if gradients := rng.random() < 0.3 and name not in ("batches", "channels"):
         made = [[x.detach().requires_grad_()] for (x,) in made]
     what = f"{name} of {dtype} {shapes} lying {lying}{' with gradients' * gradients}"
     return PROGRAMS[name], made, what

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from tests.codegen.test_scans import PREFIX
 from tests.codegen.test_shared_rows import _SOFTMAX, shared
 from tests.ptx.__main__ import KINDS
 from tests.ptx.launching import OnMachine, on_machine
-from tests.ptx.programs import PROGRAMS, matrix
+from tests.ptx.programs import PROGRAMS, tensor
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ def checked(devices: OnMachine, text: str, config: Config | None = None) -> Load
 
 
 def wrong(
-    devices: OnMachine, name: str, shapes: list[tuple[int, int]], lying: int = 0
+    devices: OnMachine, name: str, shapes: Sequence[Sequence[int]], lying: int = 0
 ) -> list[str]:
-    """What a function of ``PROGRAMS`` gives for matrices, compiled once for all sizes."""
+    """What a function of ``PROGRAMS`` gives for tensors, compiled once for all sizes."""
     rng, devices.machine.order = random.Random(name), None
-    calls = [[matrix(rng, shape, torch.float32, lying)] for shape in shapes]
+    calls = [[tensor(rng, shape, torch.float32, lying)] for shape in shapes]
     compiler = Compiler(H100, devices, fail_on_fallback=True)
     return differences(PROGRAMS[name], calls[0], compiler, dynamic=True, then=calls[1:])
 
@@ -97,6 +97,12 @@ def test_functions_of_any_size(
 ) -> None:
     """Sums in a loop, a look-back, a library's sort, several kernels in one launch, a cat."""
     assert wrong(devices, name, shapes) == []
+
+
+@pytest.mark.parametrize("name", ["sums of ends", "variances of ends"])
+def test_reductions_of_first_and_last_dimensions_of_any_size(devices: OnMachine, name: str) -> None:
+    """In a block, of short pieces of rows that programs share, and of long ones."""
+    assert wrong(devices, name, [(30, 7, 3), (4100, 9, 2), (250, 2, 33)]) == []
 
 
 @pytest.mark.parametrize("name", ["several", "strided"])
