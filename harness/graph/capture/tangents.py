@@ -73,7 +73,7 @@ class Called:
     _once: str = ""  # why another run of ``gm`` would be another one
     _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
     _autocast: list[tuple[Any, ...]] = field(default_factory=_autocast)  # off while it is traced
-    _graded: bool = False  # whether there is a backward graph
+    _graded: Sequence[bool] = ()  # which outputs are, if there is a backward graph
     _kind: Any = ()  # of the nodes that calls make
     _places: dict[int, tuple[int, bool]] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
@@ -88,8 +88,7 @@ class Called:
         self.note_changed(joint)
         nodes: list[Any] = list(joint.graph.nodes)
         read = reached(nodes[-1:], lambda node: node.all_input_nodes)
-        given = (node for node in nodes if node.op == "placeholder")
-        self._unread = {n for n, node in enumerate(given) if node not in read}
+        self._unread = {n for n, node in enumerate(_given(joint.graph)) if node not in read}
         changed = not self._changed <= self._unread
         tags = {tag for node in nodes for tag in getattr(node.target, "tags", ())}
         calls = [node.target for node in self.gm.graph.nodes]
@@ -97,11 +96,11 @@ class Called:
             self._once = "calls graphs, or gradients of its own"
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
-        self._graded = True
         whole = copy.deepcopy(self.gm.graph) if any(map(is_a_users, calls)) else None
         if whole is not None:
             inline(fx.GraphModule(self.gm, whole), lambda call, _: call.target is CHECKPOINT)
-        return note_gradients(joint, kept, whole)
+        self._graded = found = note_gradients(joint, kept, whole)
+        return found
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -173,6 +172,18 @@ class Called:
             return run(args)
 
         return boxed(call) if tangents else run
+
+    def owning(self, run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+        """``run``, a forward graph's, whose results with a gradient are no views, as those of
+        memory that lies otherwise are: autograd refuses to change such a one of several."""
+
+        def call(args: list[Any]) -> list[Any]:
+            made = list(run(args))
+            for n in itertools.compress(range(len(made)), self._graded):
+                made[n] = made[n].detach() if made[n]._is_view() else made[n]
+            return made
+
+        return boxed(call)
 
     def _keep(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Have the node of a call keep what ``_again`` needs."""
@@ -382,8 +393,7 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
 
 def _tangents(graph: fx.GraphModule) -> list[int]:
     """Which arguments of a backward graph are gradients."""
-    given = _given(graph.graph)
-    return [n for n, node in enumerate(given) if "tangents" in node.name]
+    return [n for n, node in enumerate(_given(graph.graph)) if "tangents" in node.name]
 
 
 def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
