@@ -482,3 +482,13 @@ def test_a_result_of_several_that_lies_otherwise_may_be_changed(compiler: Compil
         made.mul_(3)
         found.append((made, pooled))
     torch.testing.assert_close(found[1], found[0])
+
+
+def test_compiled_autograd_adds_to_gradients_that_are_there(compiler: Compiler) -> None:
+    """It gives tensors in a list, which the call empties, of which AOTAutograd counts each."""
+    p = torch.tensor([2.0], requires_grad=True)
+    p.grad, result = torch.ones(1), p**2
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend=compiler)):
+        result.backward()
+    assert p.grad.tolist() == [5.0]
+    assert any(made.partition.graph.mutations for made in compiler.compiled)

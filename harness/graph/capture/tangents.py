@@ -27,6 +27,7 @@ from torch._guards import TracingContext
 from torch.autograd import forward_ad
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils import _pytree as pytree
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -114,6 +115,9 @@ class Called:
 
     def by(self, run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
         """``run``, which AOTAutograd made for ``inputs``, with what it lacks."""
+        # it counts what is in lists (of compiled autograd), which a call may empty
+        boxes = any(isinstance(one, list) for one in inputs)
+        inputs = pytree.arg_tree_leaves(*inputs) if boxes else inputs
         kinds = {type(one) for one in inputs if isinstance(one, torch.Tensor)}
         if kinds - {torch.Tensor, torch.nn.Parameter} and hasattr(functorch_config, _CHECK):
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
@@ -141,12 +145,13 @@ class Called:
             return all(one[:2] == other[:2] and one[2] >= other[2] for one, other in pairs)
 
         def call(*args: Any) -> Any:
-            tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
+            given = pytree.arg_tree_leaves(*args) if boxes else args
+            tensors = (arg for arg in given if isinstance(arg, torch.Tensor))
             within = forward_ad._current_level >= 0
             if within and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors):
                 self.say("derivatives in forward mode")
                 return self.gm(*args)
-            if changed and not lie_as_seen(args):
+            if changed and not lie_as_seen(given):
                 self.say(OVERLAPPING)
                 return self.gm(*args)
             outputs = run(*args)
