@@ -124,8 +124,11 @@ class Called:
         changed = frozenset(self._changed)
         seen = overlaps(inputs, changed) if changed else []
         made = getattr(TracingContext.try_get(), "fw_metadata", None)
-        if seen and (made is None or any(one.base_idx is not None for one in made.output_info)):
-            # AOTAutograd makes views of one input, or of a result, of all that inputs lie in.
+        given = dict(zip(_given(self.gm.graph), inputs, strict=False))
+        told = zip(_returned(self.gm.graph), getattr(made, "output_info", ()), strict=False)
+        remade = (given.get(node) for node, one in told if one.base_idx is not None)
+        if seen and (not made or any(getattr(one, "_base", 0) is not None for one in remade)):
+            # AOTAutograd makes views (of what is none, itself) of all that inputs lie in.
             raise HarnessError("a result is a view, where inputs that overlap change")
         # What is written to a part of one that overlaps itself is in another part, too.
         written = changed.union(*(numbers for numbers, *_ in seen))
