@@ -465,3 +465,30 @@ def test_a_parameter_that_a_step_replaces_is_trained(devices: Devices) -> None:
         step()
         assert p.detach().tolist() == 3 * [value]
     assert before.tolist() == 3 * [1.0]
+
+
+def test_a_result_of_several_that_lies_otherwise_may_be_changed(compiler: Compiler) -> None:
+    """What a pooling reads lies otherwise than the result: that was a view, which autograd keeps
+    from being changed where there are several (3202311)."""
+
+    def function(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        made = torch.copysign(x, n)
+        return made, torch.nn.functional.lp_pool2d(made, 2, 2)
+
+    found = []
+    for run in (function, torch.compile(function, backend=compiler)):
+        x = torch.linspace(-1, 1, 24).view(3, 8, 1).transpose(0, -1).detach().requires_grad_()
+        made, pooled = run(x, torch.tensor([3, 1, 2]))
+        made.mul_(3)
+        found.append((made, pooled))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_compiled_autograd_adds_to_gradients_that_are_there(compiler: Compiler) -> None:
+    """It gives tensors in a list, which the call empties, of which AOTAutograd counts each."""
+    p = torch.tensor([2.0], requires_grad=True)
+    p.grad, result = torch.ones(1), p**2
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend=compiler)):
+        result.backward()
+    assert p.grad.tolist() == [5.0]
+    assert any(made.partition.graph.mutations for made in compiler.compiled)

@@ -222,7 +222,7 @@ def compile_joint(
         return compiled_part
 
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
-        fw_compiler=part(forward),
+        fw_compiler=part(lambda *given: called.owning(forward(*given))),
         bw_compiler=tangents.by_gradients(part(backward), called),
         inference_compiler=part(inference, *changes),
         partition_fn=partition,

@@ -27,6 +27,7 @@ from torch._guards import TracingContext
 from torch.autograd import forward_ad
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils import _pytree as pytree
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -73,7 +74,7 @@ class Called:
     _once: str = ""  # why another run of ``gm`` would be another one
     _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
     _autocast: list[tuple[Any, ...]] = field(default_factory=_autocast)  # off while it is traced
-    _graded: bool = False  # whether there is a backward graph
+    _graded: Sequence[bool] = ()  # which outputs are, if there is a backward graph
     _kind: Any = ()  # of the nodes that calls make
     _places: dict[int, tuple[int, bool]] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
@@ -88,8 +89,7 @@ class Called:
         self.note_changed(joint)
         nodes: list[Any] = list(joint.graph.nodes)
         read = reached(nodes[-1:], lambda node: node.all_input_nodes)
-        given = (node for node in nodes if node.op == "placeholder")
-        self._unread = {n for n, node in enumerate(given) if node not in read}
+        self._unread = {n for n, node in enumerate(_given(joint.graph)) if node not in read}
         changed = not self._changed <= self._unread
         tags = {tag for node in nodes for tag in getattr(node.target, "tags", ())}
         calls = [node.target for node in self.gm.graph.nodes]
@@ -97,11 +97,11 @@ class Called:
             self._once = "calls graphs, or gradients of its own"
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
-        self._graded = True
         whole = copy.deepcopy(self.gm.graph) if any(map(is_a_users, calls)) else None
         if whole is not None:
             inline(fx.GraphModule(self.gm, whole), lambda call, _: call.target is CHECKPOINT)
-        return note_gradients(joint, kept, whole)
+        self._graded = found = note_gradients(joint, kept, whole)
+        return found
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -115,14 +115,20 @@ class Called:
 
     def by(self, run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
         """``run``, which AOTAutograd made for ``inputs``, with what it lacks."""
+        # it counts what is in lists (of compiled autograd), which a call may empty
+        boxes = any(isinstance(one, list) for one in inputs)
+        inputs = pytree.arg_tree_leaves(*inputs) if boxes else inputs
         kinds = {type(one) for one in inputs if isinstance(one, torch.Tensor)}
         if kinds - {torch.Tensor, torch.nn.Parameter} and hasattr(functorch_config, _CHECK):
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
         changed = frozenset(self._changed)
         seen = overlaps(inputs, changed) if changed else []
         made = getattr(TracingContext.try_get(), "fw_metadata", None)
-        if seen and (made is None or any(one.base_idx is not None for one in made.output_info)):
-            # AOTAutograd makes views of one input, or of a result, of all that inputs lie in.
+        given = dict(zip(_given(self.gm.graph), inputs, strict=False))
+        told = zip(_returned(self.gm.graph), getattr(made, "output_info", ()), strict=False)
+        remade = (given.get(node) for node, one in told if one.base_idx is not None)
+        if seen and (not made or any(getattr(one, "_base", 0) is not None for one in remade)):
+            # AOTAutograd makes views (of what is none, itself) of all that inputs lie in.
             raise HarnessError(OF_VIEWS)
         # What is written to a part of one that overlaps itself is in another part, too.
         written = changed.union(*(numbers for numbers, *_ in seen))
@@ -142,12 +148,13 @@ class Called:
             return all(one[:2] == other[:2] and one[2] >= other[2] for one, other in pairs)
 
         def call(*args: Any) -> Any:
-            tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
+            given = pytree.arg_tree_leaves(*args) if boxes else args
+            tensors = (arg for arg in given if isinstance(arg, torch.Tensor))
             within = forward_ad._current_level >= 0
             if within and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors):
                 self.say("derivatives in forward mode")
                 return self.gm(*args)
-            if changed and not lie_as_seen(args):
+            if changed and not lie_as_seen(given):
                 self.say(OVERLAPPING)
                 return self.gm(*args)
             outputs = run(*args)
@@ -173,6 +180,18 @@ class Called:
             return run(args)
 
         return boxed(call) if tangents else run
+
+    def owning(self, run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+        """``run``, a forward graph's, whose results with a gradient are no views, as those of
+        memory that lies otherwise are: autograd refuses to change such a one of several."""
+
+        def call(args: list[Any]) -> list[Any]:
+            made = list(run(args))
+            for n in itertools.compress(range(len(made)), self._graded):
+                made[n] = made[n].detach() if made[n]._is_view() else made[n]
+            return made
+
+        return boxed(call)
 
     def _keep(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Have the node of a call keep what ``_again`` needs."""
@@ -380,8 +399,7 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
 
 def _tangents(graph: fx.GraphModule) -> list[int]:
     """Which arguments of a backward graph are gradients."""
-    given = _given(graph.graph)
-    return [n for n, node in enumerate(given) if "tangents" in node.name]
+    return [n for n, node in enumerate(_given(graph.graph)) if "tangents" in node.name]
 
 
 def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
