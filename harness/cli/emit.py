@@ -13,7 +13,7 @@ from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.codegen.source import EmittedModule
 from harness.decisions import UNDECIDED
-from harness.errors import HarnessError
+from harness.errors import HarnessError, unknown
 from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
@@ -153,7 +153,7 @@ def explain(
     target: TargetName = None,
     nodes: Annotated[
         list[str] | None,
-        "Only rejections that touch this node; may be repeated.",
+        "Only kernels with this node, and what is kept apart from them; may be repeated.",
         typer.Option("--node"),
     ] = None,
     stages: Annotated[
@@ -170,12 +170,15 @@ def explain(
     options = answer.options
     chosen = find_target(target or options.target)
     files = find_graphs(options, suite, [graph])
-    documents = []
+    documents, known = [], dict[str, None]()
     with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
             folder = None if stages is None else stages / file.name if len(files) > 1 else stages
-            documents.append(_explained(read(file.path), chosen, tuple(nodes or ()), folder))
+            documents.append(_explained(found := read(file.path), chosen, nodes or (), folder))
+            known |= dict.fromkeys(node.name for node in found.nodes)
+    for wrong in (node for node in nodes or () if node not in known):
+        raise unknown("there is no such node", wrong, known, graph, "see all: leave --node out")
     answer.tell(
         Report(
             lambda: [block for document in documents for block in _blocks(document)],
@@ -185,7 +188,7 @@ def explain(
 
 
 def _explained(
-    graph: Graph, target: Target, nodes: tuple[str, ...], folder: Path | None
+    graph: Graph, target: Target, nodes: Sequence[str], folder: Path | None
 ) -> dict[str, Any]:
     from harness.hooks import StageFiles, StageTimes
     from harness.pipeline import STAGES, compile_graph
@@ -193,6 +196,8 @@ def _explained(
     times = StageTimes()
     hooks = (times,) if folder is None else (times, StageFiles(folder))
     found = compile_graph(graph, target, UNDECIDED, hooks)
+    made = [(one.region.name, one.schedule) for one in found.regions if one.schedule is not None]
+    regions = [_region(name, schedule, nodes) for name, schedule in made]
     return {
         "name": graph.name,
         "stages": [
@@ -201,16 +206,12 @@ def _explained(
             if stage in times.runs
         ],
         "folder": None if folder is None else str(folder),
-        "regions": [
-            _region(region.region.name, region.schedule, nodes)
-            for region in found.regions
-            if region.schedule is not None
-        ],
+        "regions": [region for region in regions if region["kernels"]],
         "failures": [str(failure.error) for failure in found.failures],
     }
 
 
-def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, Any]:
+def _region(name: str, schedule: Schedule, nodes: Sequence[str]) -> dict[str, Any]:
     from harness.schedule.explain import rejections
 
     groups = [g for g in schedule.groups if not nodes or set(nodes) & set(g.origins)]
@@ -218,12 +219,8 @@ def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, 
     return {
         "name": name,
         "kernels": [
-            {
-                "name": group.name,
-                "numel": str(group.numel),
-                "rnumel": str(group.rnumel),
-                "origins": list(group.origins),
-            }
+            {"name": group.name, "numel": str(group.numel), "rnumel": str(group.rnumel)}
+            | {"origins": list(group.origins)}
             for group in groups
         ],
         "rejections": [
@@ -241,7 +238,7 @@ _STAGES = (
 
 
 def _blocks(document: dict[str, Any]) -> Iterator[Block]:
-    lines = [document["name"]]
+    lines = [document["name"], *([] if document["regions"] else ["no kernel"])]
     for region in document["regions"]:
         lines += ["", f"{region['name']}: {plural(len(region['kernels']), 'kernel')}"]
         for kernel in region["kernels"]:
