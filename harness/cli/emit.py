@@ -17,7 +17,7 @@ from harness.errors import HarnessError, unknown
 from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
-from harness.runtime.compile import binary as binaries
+from harness.runtime.compile.binary import SUFFIX, of_compiled
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.static import compile_for, untuned
 from harness.runtime.module import load
@@ -71,8 +71,10 @@ def emit(
         write_atomically(folder / f"{name}.py", text.encode(), mode=0o644, own=False)
     if binaries:
         failures += _write_binaries(answer, folder, texts, chosen)
-    paths = list(dict.fromkeys(row["file"] for row in rows))
-    lines = [*paths, f"{plural(len(modules), 'file')}, {plural(len(rows), 'kernel')}"]
+    names = [name for name in texts if name not in {one.get("kernel") for one in failures}]
+    paths = [*dict.fromkeys(row["file"] for row in rows)]
+    paths += [str(folder / f"{name}{SUFFIX}") for name in names if binaries]
+    lines = [*paths, f"{plural(len(paths), 'file')}, {plural(len(rows), 'kernel')}"]
     document = {"kernels": rows, "failures": failures}
     answer.tell(Report(lambda: [Text(line) for line in lines], lambda: document))
     output.note(*(f"not generated: {failure['reason']}" for failure in failures))
@@ -141,8 +143,8 @@ def _write_binaries(
             loaded = load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
             compiled = compile_for(loaded, target, config, cache=place)
-            found = binaries.of_compiled(compiled, loaded, config, ())
-            write_atomically(folder / f"{names[index]}{binaries.SUFFIX}", found.to_bytes())
+            found = of_compiled(compiled, loaded, config, ())
+            write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes())
 
 
 @command

@@ -114,6 +114,8 @@ def test_emit_writes_compiled_kernels_that_can_be_launched_again(
     answer = harness("emit", QUICK, "--small", "-o", folder, "--binaries")
     assert answer.status == 0, answer.err
     (module,) = folder.glob("*.py")
+    said = [str(module), str(module.with_suffix(".kernel")), "2 files, 1 kernel"]
+    assert answer.out.splitlines() == said
     found = KernelBinary.from_bytes(module.with_suffix(".kernel").read_bytes())
     assert found.name == module.stem and found.capability == 90
     assert found.cubin.startswith(b"\x7fELF") and len(found.signature) > 1
