@@ -288,6 +288,9 @@ class Compiler:
     recordings: dict[str, Recorded] = field(default_factory=dict)
     record: Record = cuda_graph
 
+    def __post_init__(self) -> None:
+        parsed({name: getattr(self, name) for name in _SWITCHES}, _SWITCHES)  # raises UsageError
+
     @property
     def reports(self) -> list[Report]:
         """One account per graph."""

@@ -50,6 +50,12 @@ def test_options_that_make_no_sense(options: dict[Any, Any], match: str, expecte
     assert expected in caught.value.expected
 
 
+@pytest.mark.parametrize("name", ["fail_on_fallback", "templates"])
+def test_a_switch_of_a_compiler_is_checked_as_well(name: str) -> None:
+    with pytest.raises(UsageError, match=f"the option {name} is a switch"):
+        Compiler(**{name: "yes"})
+
+
 def test_a_mode_that_there_is_not_names_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="no such mode") as caught:
         backend(torch.fx.symbolic_trace(lambda t: t.sin()), [torch.ones(2)], mode="max-autotun")

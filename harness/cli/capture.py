@@ -155,10 +155,5 @@ def _save(graph: Graph, path: Path) -> dict[str, Any]:
     from harness.graph.text import save
 
     save(graph, path)
-    return {
-        "name": graph.name,
-        "file": str(path),
-        "nodes": len(graph.nodes),
-        "inputs": len(graph.inputs),
-        "outputs": len(graph.outputs),
-    }
+    counts = {name: len(getattr(graph, name)) for name in ("nodes", "inputs", "outputs")}
+    return {"name": graph.name, "file": str(path), **counts}

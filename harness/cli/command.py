@@ -152,7 +152,8 @@ def command(
         watch = Watch.VERBOSE if verbose else Watch.QUIET if quiet else Watch.USUAL
         more = {"only": tuple(given.pop("only", None) or ()), "whole": given.pop("whole", False)}
         try:
-            answer = Answer(settings.current(), _form(chosen), **more, watch=watch)
+            form = Form((only_one(chosen, "an answer has one form") or "text").removeprefix("as_"))
+            answer = Answer(settings.current(), form, **more, watch=watch)
             status = wanted(answer, *args, **given) or FINE
             sys.stdout.flush()
         except (KeyboardInterrupt, MemoryError, Exception) as error:
@@ -201,15 +202,13 @@ def _option(parameter: inspect.Parameter, hint: Any) -> Any:
     return Annotated[kind, own]
 
 
-def _form(chosen: dict[str, bool]) -> Form:
-    named = [name.removeprefix("as_") for name, wanted in chosen.items() if wanted]
+def only_one(chosen: dict[str, bool], what: str) -> str | None:
+    """The option that was chosen, if any. Raises ``UsageError``, which says ``what``, for two."""
+    named = [name for name, wanted in chosen.items() if wanted]
     if len(named) > 1:
-        raise UsageError(
-            "an answer has one form",
-            got=" ".join(f"--{name}" for name in named),
-            remedy="leave all but one out",
-        )
-    return Form(named[0]) if named else Form.TEXT
+        got = " ".join(f"--{name.removeprefix('as_')}" for name in named)
+        raise UsageError(what, got=got, remedy="leave all but one out")
+    return named[0] if named else None
 
 
 def _told(error: BaseException, *, as_json: bool) -> int:

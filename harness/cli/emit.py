@@ -13,11 +13,11 @@ from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.codegen.source import EmittedModule
 from harness.decisions import UNDECIDED
-from harness.errors import HarnessError
+from harness.errors import HarnessError, unknown
 from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
-from harness.runtime.compile import binary as binaries
+from harness.runtime.compile.binary import SUFFIX, of_compiled
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.static import compile_for, untuned
 from harness.runtime.module import load
@@ -71,8 +71,10 @@ def emit(
         write_atomically(folder / f"{name}.py", text.encode(), mode=0o644, own=False)
     if binaries:
         failures += _write_binaries(answer, folder, texts, chosen)
-    paths = list(dict.fromkeys(row["file"] for row in rows))
-    lines = [*paths, f"{plural(len(modules), 'file')}, {plural(len(rows), 'kernel')}"]
+    names = [name for name in texts if name not in {one.get("kernel") for one in failures}]
+    paths = [*dict.fromkeys(row["file"] for row in rows)]
+    paths += [str(folder / f"{name}{SUFFIX}") for name in names if binaries]
+    lines = [*paths, f"{plural(len(paths), 'file')}, {plural(len(rows), 'kernel')}"]
     document = {"kernels": rows, "failures": failures}
     answer.tell(Report(lambda: [Text(line) for line in lines], lambda: document))
     output.note(*(f"not generated: {failure['reason']}" for failure in failures))
@@ -141,8 +143,8 @@ def _write_binaries(
             loaded = load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
             compiled = compile_for(loaded, target, config, cache=place)
-            found = binaries.of_compiled(compiled, loaded, config, ())
-            write_atomically(folder / f"{names[index]}{binaries.SUFFIX}", found.to_bytes())
+            found = of_compiled(compiled, loaded, config, ())
+            write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes())
 
 
 @command
@@ -153,7 +155,7 @@ def explain(
     target: TargetName = None,
     nodes: Annotated[
         list[str] | None,
-        "Only rejections that touch this node; may be repeated.",
+        "Only kernels with this node, and what is kept apart from them; may be repeated.",
         typer.Option("--node"),
     ] = None,
     stages: Annotated[
@@ -170,12 +172,15 @@ def explain(
     options = answer.options
     chosen = find_target(target or options.target)
     files = find_graphs(options, suite, [graph])
-    documents = []
+    documents, known = [], dict[str, None]()
     with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
             folder = None if stages is None else stages / file.name if len(files) > 1 else stages
-            documents.append(_explained(read(file.path), chosen, tuple(nodes or ()), folder))
+            documents.append(_explained(found := read(file.path), chosen, nodes or (), folder))
+            known |= dict.fromkeys(node.name for node in found.nodes)
+    for wrong in (node for node in nodes or () if node not in known):
+        raise unknown("there is no such node", wrong, known, graph, "see all: leave --node out")
     answer.tell(
         Report(
             lambda: [block for document in documents for block in _blocks(document)],
@@ -185,7 +190,7 @@ def explain(
 
 
 def _explained(
-    graph: Graph, target: Target, nodes: tuple[str, ...], folder: Path | None
+    graph: Graph, target: Target, nodes: Sequence[str], folder: Path | None
 ) -> dict[str, Any]:
     from harness.hooks import StageFiles, StageTimes
     from harness.pipeline import STAGES, compile_graph
@@ -193,6 +198,8 @@ def _explained(
     times = StageTimes()
     hooks = (times,) if folder is None else (times, StageFiles(folder))
     found = compile_graph(graph, target, UNDECIDED, hooks)
+    made = [(one.region.name, one.schedule) for one in found.regions if one.schedule is not None]
+    regions = [_region(name, schedule, nodes) for name, schedule in made]
     return {
         "name": graph.name,
         "stages": [
@@ -201,16 +208,12 @@ def _explained(
             if stage in times.runs
         ],
         "folder": None if folder is None else str(folder),
-        "regions": [
-            _region(region.region.name, region.schedule, nodes)
-            for region in found.regions
-            if region.schedule is not None
-        ],
+        "regions": [region for region in regions if region["kernels"]],
         "failures": [str(failure.error) for failure in found.failures],
     }
 
 
-def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, Any]:
+def _region(name: str, schedule: Schedule, nodes: Sequence[str]) -> dict[str, Any]:
     from harness.schedule.explain import rejections
 
     groups = [g for g in schedule.groups if not nodes or set(nodes) & set(g.origins)]
@@ -218,12 +221,8 @@ def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, 
     return {
         "name": name,
         "kernels": [
-            {
-                "name": group.name,
-                "numel": str(group.numel),
-                "rnumel": str(group.rnumel),
-                "origins": list(group.origins),
-            }
+            {"name": group.name, "numel": str(group.numel), "rnumel": str(group.rnumel)}
+            | {"origins": list(group.origins)}
             for group in groups
         ],
         "rejections": [
@@ -241,7 +240,7 @@ _STAGES = (
 
 
 def _blocks(document: dict[str, Any]) -> Iterator[Block]:
-    lines = [document["name"]]
+    lines = [document["name"], *([] if document["regions"] else ["no kernel"])]
     for region in document["regions"]:
         lines += ["", f"{region['name']}: {plural(len(region['kernels']), 'kernel')}"]
         for kernel in region["kernels"]:

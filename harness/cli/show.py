@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli.arguments import Sample, Seed, Suite, Where, queried
-from harness.cli.command import FAILED, FINE, Answer, command
+from harness.cli.command import FAILED, FINE, Answer, command, only_one
 from harness.corpus import rollup, selecting
 from harness.corpus import store as corpora
 from harness.corpus.model import CORPUS
@@ -179,7 +179,8 @@ def list_(
     harness list --suite corpus --where 'model=llama* kind=reduction bytes>1MB'
     harness list --suite corpus --models
     """
-    options = answer.options
+    options, kinds = answer.options, {"models": models, "coverage": coverage}
+    asked = only_one({**kinds, "runs": runs, "targets": targets}, "a list is of one kind")
     if runs:
         answer.recover()
         rows = [
@@ -199,9 +200,8 @@ def list_(
     else:
         suite = queried(suite, where, sample, seed)
         found = _corpus(answer, suite, models, coverage)
-        if found is None and (models or coverage):
-            asked = "--models" if models else "--coverage"
-            raise UsageError(f"{asked} is of a corpus", got=suite, expected="--suite corpus")
+        if found is None and asked is not None:
+            raise UsageError(f"--{asked} is of a corpus", got=suite, expected="--suite corpus")
         answer.tell(found or _suite(options, suite, answer))
 
 

@@ -164,7 +164,7 @@ def _summary(report: Report, known: History) -> Iterator[str]:
     yield from (f"left out: {what}: {n}" for what, n in sorted(report.left_out.items()))
     yield from report.notes
     yield from (
-        f"waived changes, line {each.line}: nothing changed there, so it can go "
+        f"waived changes, line {each.line}: it waives nothing, so it can go "
         f"({each.last[:DIGITS]} {each.metric} {each.series})"
         for each in report.stale
     )

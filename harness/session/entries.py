@@ -220,6 +220,8 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
     meant (``corpus:kind=reduction sample=20``). Such a text, and the name of one of the patterns of
     the corpus that comes with the suites, are names in any suite."""
     if names and ":" not in suite and all(is_file(name) for name in names):
+        if suite != "default" and corpus_folder(options, suite) is None:
+            load_suite(suite, options.suites)  # it is recorded with the run, and may be misspelled
         return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
     if (corpus := corpus_folder(options, suite)) is not None:
         return _corpus_graphs(options, corpus, suite.partition(":")[2], names)

@@ -58,6 +58,8 @@ def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
         (["--where", "kind=reduction"], "only the patterns of a corpus"),
         (["--models"], "--models is of a corpus"),
         (["--suite", "corpsu"], "expected: corpus"),
+        (["--runs", "--targets"], "got: --runs --targets"),
+        (["--suite", "corpus", "--models", "--coverage"], "got: --models --coverage"),
     ],
 )
 def test_queries_that_make_no_sense(harness, arguments, said):

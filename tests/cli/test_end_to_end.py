@@ -114,6 +114,8 @@ def test_emit_writes_compiled_kernels_that_can_be_launched_again(
     answer = harness("emit", QUICK, "--small", "-o", folder, "--binaries")
     assert answer.status == 0, answer.err
     (module,) = folder.glob("*.py")
+    said = [str(module), str(module.with_suffix(".kernel")), "2 files, 1 kernel"]
+    assert answer.out.splitlines() == said
     found = KernelBinary.from_bytes(module.with_suffix(".kernel").read_bytes())
     assert found.name == module.stem and found.capability == 90
     assert found.cubin.startswith(b"\x7fELF") and len(found.signature) > 1
@@ -135,10 +137,20 @@ def test_explain(harness: Command) -> None:
     )
     (graph,) = harness("explain", "bert_layer_backward", "--node", node, "--json").json()["graphs"]
     for region in graph["regions"]:
+        assert region["kernels"], "others are left out"
         names = {kernel["name"] for kernel in region["kernels"]}
         assert all(node in kernel["origins"] for kernel in region["kernels"])
         assert all({r["first_group"], r["second_group"]} & names for r in region["rejections"])
     assert any(region["rejections"] for region in graph["regions"])
+
+
+def test_explain_of_a_node_shows_its_kernels_alone(harness: Command) -> None:
+    (graph,) = harness("explain", QUICK, "--json").json()["graphs"]
+    origins = [k["origins"] for region in graph["regions"] for k in region["kernels"]]
+    assert ", ".join(origins[0]) in harness("explain", QUICK, "--node", origins[0][0]).out
+    answer = harness("explain", QUICK, "--node", origins[0][0], "--node", f"{origins[0][0]}x")
+    assert answer.status == 2 and "no such node" in answer.err
+    assert f"expected: {origins[0][0]}" in answer.err
 
 
 def test_explain_writes_what_every_stage_made(harness: Command, tmp_path: Path) -> None:
@@ -263,9 +275,13 @@ def test_an_unknown_target_or_suite(harness: Command) -> None:
     answer = harness("run", QUICK, "--target", "sm_91", "--no-record")
     assert answer.status == 2
     assert "sm_90" in answer.err
-    answer = harness("list", "--suite", "defualt")
-    assert answer.status == 2
-    assert "default" in answer.err
+    for command in (
+        ["list"],
+        ["explain", f"{ROOT}/suites/graphs/{QUICK}.py"],
+    ):  # a run records its suite
+        answer = harness(*command, "--suite", "defualt")
+        assert answer.status == 2
+        assert "default" in answer.err
 
 
 def test_list(harness: Command) -> None:

@@ -234,6 +234,20 @@ def test_a_first_run_has_a_page(world: World, tmp_path: Path) -> None:
     assert record_of(page.read_text())["history"]["one"]
 
 
+def test_history_and_coverage_begin_with_what_was_measured_most(
+    world: World, tmp_path: Path
+) -> None:
+    kernel = world.runs[0].graphs[0].kernels[0]
+    for number, run in enumerate(world.runs[:3]):
+        more = (GraphRecord("a_pattern", kernels=(kernel,)),) if number < 2 else ()
+        store.save(tmp_path / "results", replace(run, graphs=(*more, *run.graphs)))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    for page in ("history.html", "coverage.html"):
+        models = re.findall(r'href="models/([^."]*)', mine.text(page))
+        assert models[-1] == "a-pattern" and len(models) > 1
+
+
 def test_an_interrupted_run_says_why_it_is_no_history(world: World, tmp_path: Path) -> None:
     store.save(tmp_path / "results", replace(world.runs[0], complete=False))
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
