@@ -299,3 +299,22 @@ def test_views_of_bits_are_in_elements_of_their_own(
             torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
     one_by_one = [w for w in told if "compiled one by one" in str(w.message)]
     assert bool(one_by_one) == (function is not bits_that_sizes_do_not_cut)
+
+
+@pytest.mark.parametrize("first", [None, 0, 1])
+def test_an_input_that_is_returned_is_itself_where_inputs_overlap(
+    compiler: Compiler, first: int | None
+) -> None:
+    """AOTAutograd makes it again, as a view of all that the inputs lie in: a whole that is none was
+    another tensor then, and graphs that return a part were left to torch."""
+
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        y.mul_(2)
+        return x
+
+    for run in (function, torch.compile(function, backend=compiler)):
+        whole = torch.arange(12.0).view(4, 3)
+        x = whole if first is None else whole[first:]
+        assert run(x, whole[:2]) is x
+        assert whole.tolist() == [[0, 2, 4], [6, 8, 10], [6, 7, 8], [9, 10, 11]]
+    assert compiler.compiled and not any(report.eager for report in compiler.reports)

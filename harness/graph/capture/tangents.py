@@ -123,12 +123,12 @@ class Called:
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
         changed = frozenset(self._changed)
         seen = overlaps(inputs, changed) if changed else []
-        made = getattr(TracingContext.try_get(), "fw_metadata", None)
-        given = dict(zip(_given(self.gm.graph), inputs, strict=False))
-        told = zip(_returned(self.gm.graph), getattr(made, "output_info", ()), strict=False)
-        remade = (given.get(node) for node, one in told if one.base_idx is not None)
-        if seen and (not made or any(getattr(one, "_base", 0) is not None for one in remade)):
-            # AOTAutograd makes views (of what is none, itself) of all that inputs lie in.
+        told = getattr(getattr(TracingContext.try_get(), "fw_metadata", None), "output_info", None)
+        place: Any = {x: n for n, x in enumerate(() if boxes else _given(self.gm.graph))}.get
+        each = enumerate(zip(_returned(self.gm.graph), told or (), strict=False))
+        same = {n: place(x) for n, (x, one) in each if seen and one.base_idx is not None}
+        if seen and (told is None or None in same.values()):
+            # AOTAutograd makes views, also of an input that is returned, of all that inputs lie in.
             raise HarnessError(OF_VIEWS)
         # What is written to a part of one that overlaps itself is in another part, too.
         written = changed.union(*(numbers for numbers, *_ in seen))
@@ -157,7 +157,7 @@ class Called:
             if changed and not lie_as_seen(given):
                 self.say(OVERLAPPING)
                 return self.gm(*args)
-            outputs = run(*args)
+            outputs = [given[same[n]] if n in same else x for n, x in enumerate(run(*args))]
             read = compiled_autograd.compiled_autograd_enabled  # it reads backward graphs itself
             if self._graded and not read and torch.is_grad_enabled():
                 self._keep(args, outputs)
