@@ -15,7 +15,7 @@ from pathlib import Path
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 MAX_FOLDER_FILES = 16
-MAX_PACKAGE_LINES = 65_232
+MAX_PACKAGE_LINES = 65_230
 """Of ``harness/``: a feature pays for itself by what it makes unnecessary. The goal is 55,000 with
 everything that is planned; lower this number with the package."""
 ROOT = Path(__file__).resolve().parent.parent

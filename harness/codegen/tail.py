@@ -70,8 +70,8 @@ def allowed_pairs(
         elif name in ("fp32", "fp64"):
             usual = limit * max(1.0, math.log2(max(2, reduced)))
             limit = max(least, usual)
-            coarse = name == "fp64" and "*fp32" in rounded
-            usual = limit if coarse or not followed else usual
+            coarse = _ERRORS["fp32"] * (name == "fp64" and "*fp32" in rounded)
+            usual = max(usual, coarse) if followed else limit
         usual = usual if declared is not None else _USUAL_ERRORS.get(name, usual)
         pairs.append(f"({limit:.3g}, {usual:.3g})")
     return pairs

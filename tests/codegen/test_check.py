@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from harness.codegen.reference import is_inexact, jumps
 from harness.codegen.source import EmittedModule
+from harness.codegen.tail import allowed_pairs
 from harness.graph.model import Graph
 from harness.graph.text import loads
 from harness.runtime.interpret.interpreter import CheckResult, InterpreterPool
@@ -391,3 +394,13 @@ def test_ties_among_what_is_summed_are_decided_one_by_one(
 """)
     )
     assert checked(module, interpreter, " / 3.0", quotient).passed == passes
+
+
+def test_16_bits_that_references_follow_do_not_widen_what_64_are_allowed() -> None:
+    """Of a float64 output all elements may be off by what float32 on the way rounds, and by a place
+    of 16 bits few, which references follow."""
+    ((limit, usual),) = map(
+        ast.literal_eval, allowed_pairs(["*fp64"], 1, True, ["*fp32", "*fp16"], True)
+    )
+    ((_, alone),) = map(ast.literal_eval, allowed_pairs(["*fp64"], 1, True, ["*fp32"], True))
+    assert limit > usual == alone
