@@ -373,7 +373,8 @@ def test_modes_of_torch_compile_are_short_for_options(monkeypatch: pytest.Monkey
         torch.compiler.reset()
         run: Any = torch.compile(f, backend="harness", mode=mode)
         assert run(torch.ones(2)).tolist() == [2.0, 2.0]
-    assert asked == [
+    options = [given for given in asked if "fail_on_fallback" not in given]  # not a Compiler's own
+    assert options == [
         {},
         {"reduce_overhead": True},
         {"tune": True, "templates": "timed", "reduce_overhead": True},
