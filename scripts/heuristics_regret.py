@@ -2,7 +2,7 @@
 
     python scripts/heuristics_regret.py FILE… [--worst N] [--accidents]
 
-A FILE is a run file (``results/…/*.parquet``; of older ones the ``.regions.json`` beside it),
+A FILE is a run file (``results/…/*.parquet``; of older ones the ``.regions.json.gz`` beside it),
 or what ``scripts/gpu_tuning.py`` wrote (``tunings.jsonl.gz``: every kernel with what the heuristics
 know of it, and all trials). Prints, per kind of kernel, the geometric mean of regret: the time
 of a choice over that of the fastest configuration timed on the same kernel. *first then* is what
@@ -75,7 +75,7 @@ def read(path: Path, target: Target) -> list[Tuning]:
     """The tunings in a file; kernels with fewer than two timed configurations are left out."""
     if path.suffix == store.SUFFIX:
         rows = _from_run(path, target)
-    elif path.name.endswith(".regions.json"):
+    elif path.name.endswith(".regions.json.gz"):
         rows = _from_regions(path, target)
     else:
         rows = _from_trials(path)
@@ -131,10 +131,11 @@ def _from_run(path: Path, target: Target) -> Iterator[Tuning]:
 
 
 def _from_regions(path: Path, target: Target) -> Iterator[Tuning]:
-    """Kernels of ``<run>.regions.json``, which kept trials before run files did; their text is in
-    the run file beside it."""
-    run = store.load(path.with_name(path.name.removesuffix(".regions.json") + store.SUFFIX))
-    trials = {(k["name"], k["ms"]): k["trials"] for k in json.loads(path.read_text())["kernels"]}
+    """Kernels of ``<run>.regions.json.gz``, which kept trials before run files did; their text is
+    in the run file beside it."""
+    run = store.load(path.with_name(path.name.removesuffix(".regions.json.gz") + store.SUFFIX))
+    kernels = json.loads(gzip.decompress(path.read_bytes()))["kernels"]
+    trials = {(k["name"], k["ms"]): k["trials"] for k in kernels}
     for graph in run.graphs:
         known = _known(graph.name, target)
         for kernel in graph.kernels:

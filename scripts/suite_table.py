@@ -2,14 +2,15 @@
 
     python scripts/suite_table.py results/<machine>/<run>.parquet > PAGE.md
 
-Reads a run made with ``harness run --against inductor,eager`` (or the ``.regions.json`` that came
-beside runs of the first format). One table per graph's total over its distinct
+Reads a run made with ``harness run --against inductor,eager`` (or the ``.regions.json.gz`` that
+came beside runs of the first format). One table per graph's total over its distinct
 regions, one of every region.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import math
 import sys
@@ -138,8 +139,8 @@ NAMES = (("ours", "harness"), ("inductor", "inductor"), ("eager", "eager"))
 
 def main(path: Path) -> None:
     """Print the page."""
-    old = path.suffix == ".json"
-    data = json.loads(path.read_text(encoding="utf-8")) if old else of_run(path)
+    old = path.suffix == ".gz"
+    data = json.loads(gzip.decompress(path.read_bytes())) if old else of_run(path)
     if not data["regions"]:
         sys.exit(f"{path}: no regions; make such a run with: harness run --against inductor,eager")
     lines = heading(data, path)
@@ -150,5 +151,5 @@ def main(path: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run file, or a .regions.json")
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run file, or a .regions.json.gz")
     main(parser.parse_args().run)
