@@ -36,15 +36,16 @@ def write_atomically(
     path: Path,
     data: bytes | memoryview,
     *,
-    mode: int = 0o600,
+    mode: int | None = None,
     durable: bool = False,
     own: bool = True,
 ) -> None:
     """Write ``data`` to ``path``, whose folder is made if it is missing; ``durable``: on disk when
-    this returns. A folder that stands in the place of the harness's ``own`` file is moved aside.
-    Raises ``RecordError`` when the folder cannot be written or the disk is full."""
+    this returns. The harness's ``own`` file is the user's alone to read, unless ``mode`` says
+    otherwise, and a folder that stands in its place is moved aside. Raises ``RecordError`` when the
+    folder cannot be written or the disk is full."""
     try:
-        with _written(path, data, mode, durable) as temporary:
+        with _written(path, data, mode or (0o600 if own else 0o644), durable) as temporary:
             try:
                 temporary.replace(path)
             except IsADirectoryError:

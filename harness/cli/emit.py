@@ -68,7 +68,7 @@ def emit(
         rows.append({**row, "launches": launches, "file": str(folder / f"{name}.py")})
     texts = {name: module.text for name, module in modules.items()}
     for name, text in texts.items():
-        write_atomically(folder / f"{name}.py", text.encode(), mode=0o644, own=False)
+        write_atomically(folder / f"{name}.py", text.encode(), own=False)
     if binaries:
         failures += _write_binaries(answer, folder, texts, chosen)
     names = [name for name in texts if name not in {one.get("kernel") for one in failures}]
@@ -144,7 +144,7 @@ def _write_binaries(
             config = untuned(loaded.text, target, place) or loaded.configs[0]
             compiled = compile_for(loaded, target, config, cache=place)
             found = of_compiled(compiled, loaded, config, ())
-            write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes())
+            write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes(), own=False)
 
 
 @command

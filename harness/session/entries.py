@@ -290,6 +290,8 @@ def find_entries(
     rest = [name for name in names if name not in files]
     if rest or not names:
         found.extend(FileEntry(file, target) for file in find_graphs(options, suite, rest))
+    elif suite != "default" and corpus_folder(options, suite) is None:
+        load_suite(suite, options.suites)  # as for files of graphs
     mine = [entry for entry in found if is_chosen(only, entry.name)]
     return tuple(mine) or tuple(replace(entry, only=tuple(only)) for entry in found)
 
