@@ -17,9 +17,9 @@ from harness.errors import HarnessError, unknown
 from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
-from harness.runtime.compile.binary import SUFFIX, of_compiled
+from harness.runtime.compile.binary import SUFFIX
 from harness.runtime.compile.compiling import CompileJob, CompilePool
-from harness.runtime.compile.static import compile_for, untuned
+from harness.runtime.compile.static import compiled_binary, untuned
 from harness.runtime.module import load
 from harness.session.entries import FileEntry, GraphFile, UserEntry, find_graphs, is_user_file, read
 from harness.table import Block, Column, Table, Text, plural
@@ -142,8 +142,7 @@ def _write_binaries(
                 continue
             loaded = load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
-            compiled = compile_for(loaded, target, config, cache=place)
-            found = of_compiled(compiled, loaded, config, ())
+            found = compiled_binary(loaded, target, config, cache=place)
             write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes(), own=False)
 
 
