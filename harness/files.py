@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -111,11 +111,16 @@ def holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def readable(load: Callable[[Path], T], paths: Iterable[Path]) -> Iterator[T]:
-    """What ``load`` makes of each of ``paths``; files that cannot be read are passed over."""
+def readable(
+    load: Callable[[Path], T], paths: Iterable[Path], tell: Callable[[str], object] = lambda _: None
+) -> Iterator[T]:
+    """What ``load`` makes of each of ``paths``; those that cannot be read are passed over, and why
+    is for ``tell``."""
     for path in paths:
-        with suppress(RecordError):
+        try:
             yield load(path)
+        except RecordError as error:
+            tell(f"{path.name}: {error.what}" + f" ({error.got})" * bool(error.got))
 
 
 def read_text(
