@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,15 +36,16 @@ def write_atomically(
     path: Path,
     data: bytes | memoryview,
     *,
-    mode: int = 0o600,
+    mode: int | None = None,
     durable: bool = False,
     own: bool = True,
 ) -> None:
     """Write ``data`` to ``path``, whose folder is made if it is missing; ``durable``: on disk when
-    this returns. A folder that stands in the place of the harness's ``own`` file is moved aside.
-    Raises ``RecordError`` when the folder cannot be written or the disk is full."""
+    this returns. The harness's ``own`` file is the user's alone to read, unless ``mode`` says
+    otherwise, and a folder that stands in its place is moved aside. Raises ``RecordError`` when the
+    folder cannot be written or the disk is full."""
     try:
-        with _written(path, data, mode, durable) as temporary:
+        with _written(path, data, mode or (0o600 if own else 0o644), durable) as temporary:
             try:
                 temporary.replace(path)
             except IsADirectoryError:
@@ -110,11 +111,16 @@ def holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def readable(load: Callable[[Path], T], paths: Iterable[Path]) -> Iterator[T]:
-    """What ``load`` makes of each of ``paths``; files that cannot be read are passed over."""
+def readable(
+    load: Callable[[Path], T], paths: Iterable[Path], tell: Callable[[str], object] = lambda _: None
+) -> Iterator[T]:
+    """What ``load`` makes of each of ``paths``; those that cannot be read are passed over, and why
+    is for ``tell``."""
     for path in paths:
-        with suppress(RecordError):
+        try:
             yield load(path)
+        except RecordError as error:
+            tell(f"{path.name}: {error.what}" + f" ({error.got})" * bool(error.got))
 
 
 def read_text(

@@ -211,7 +211,7 @@ def _order(compiled: CompiledGraph) -> Iterator[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    write_atomically(path, text.encode(), mode=0o644, own=False)
+    write_atomically(path, text.encode(), own=False)
 
 
 @contextlib.contextmanager

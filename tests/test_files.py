@@ -20,6 +20,14 @@ def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> No
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize(("own", "mode"), [(True, 0o600), (False, 0o644)])
+def test_others_may_read_what_is_not_the_harness_s_own(
+    tmp_path: Path, own: bool, mode: int
+) -> None:
+    files.write_atomically(tmp_path / "file", b"", own=own)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
 def test_a_write_that_fails_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,7 +222,7 @@ def kept(folder: Path, resume: bool) -> Kept[Cell]:
 def save(folder: Path, found: Calibration) -> Path:
     """Write ``found`` as a calibration's file in ``folder``. Raises ``RecordError``."""
     path = folder / f"{PREFIX}{found.id}{SUFFIX}"
-    write_atomically(path, (json.dumps(to_json(found)) + "\n").encode())
+    write_atomically(path, (json.dumps(to_json(found)) + "\n").encode(), mode=0o644)
     return path
 
 

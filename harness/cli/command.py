@@ -225,7 +225,7 @@ def _told(error: BaseException, *, as_json: bool) -> int:
             if isinstance(error, BrokenPipeError):
                 return UNREAD
             output.note(
-                f"error: {error.filename or 'standard output'}: {error.strerror or error}\n"
+                f"error: {error.filename or 'some output'}: {error.strerror or error}\n"
                 "  what to do: check the space, the permissions and the name; --debug shows where"
             )
         case _:

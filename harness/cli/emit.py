@@ -17,9 +17,9 @@ from harness.errors import HarnessError, unknown
 from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
-from harness.runtime.compile.binary import SUFFIX, of_compiled
+from harness.runtime.compile.binary import SUFFIX
 from harness.runtime.compile.compiling import CompileJob, CompilePool
-from harness.runtime.compile.static import compile_for, untuned
+from harness.runtime.compile.static import compiled_binary, untuned
 from harness.runtime.module import load
 from harness.session.entries import FileEntry, GraphFile, UserEntry, find_graphs, is_user_file, read
 from harness.table import Block, Column, Table, Text, plural
@@ -68,7 +68,7 @@ def emit(
         rows.append({**row, "launches": launches, "file": str(folder / f"{name}.py")})
     texts = {name: module.text for name, module in modules.items()}
     for name, text in texts.items():
-        write_atomically(folder / f"{name}.py", text.encode(), mode=0o644, own=False)
+        write_atomically(folder / f"{name}.py", text.encode(), own=False)
     if binaries:
         failures += _write_binaries(answer, folder, texts, chosen)
     names = [name for name in texts if name not in {one.get("kernel") for one in failures}]
@@ -142,9 +142,8 @@ def _write_binaries(
                 continue
             loaded = load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
-            compiled = compile_for(loaded, target, config, cache=place)
-            found = of_compiled(compiled, loaded, config, ())
-            write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes())
+            found = compiled_binary(loaded, target, config, cache=place)
+            write_atomically(folder / f"{names[index]}{SUFFIX}", found.to_bytes(), own=False)
 
 
 @command

@@ -10,6 +10,7 @@ from typing import Annotated
 from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import HarnessError, NoDevice, unknown
+from harness.files import readable
 from harness.history import lookup, store
 from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
@@ -163,13 +164,10 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
 def _latest(options: Options, machine: str, before: str = "") -> Run | None:
     """The newest run of this machine that can be read, of those whose file name comes
     ``before`` another's (empty: of all)."""
-    mine = lookup.runs(options.results, machine)
-    for path in reversed([p for p in mine if not before or p.name < before]):
-        try:
-            return store.load(path)
-        except HarnessError as error:
-            output.note(f"{path}: not used: {error.what}")
-    return None
+    mine = [p for p in lookup.runs(options.results, machine) if not before or p.name < before]
+    return next(
+        readable(store.load, reversed(mine), lambda why: output.note(f"not used: {why}")), None
+    )
 
 
 def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) -> None:

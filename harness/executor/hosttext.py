@@ -83,9 +83,8 @@ class Host:
         """``tensor`` if kernels can read it where it is, otherwise a copy that they can."""
         if layout.fits(tensor, self.device):
             return tensor
-        shape: Any = layout.shape
-        stride: Any = layout.stride
-        return self.empty(shape, stride, layout.dtype).copy_(tensor)
+        lies: Any = (layout.shape, layout.stride, layout.dtype)
+        return self.empty(*lies).copy_(tensor)
 
     def zeros(self, count: int, stream: int) -> torch.Tensor:
         """A workspace of ``count`` words for a kernel that leaves zeros there: on a GPU the one

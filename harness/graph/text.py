@@ -55,7 +55,7 @@ def dumps(graph: Graph) -> str:
 def save(graph: Graph, path: str | os.PathLike[str]) -> None:
     """Write ``graph`` to ``path``: a reader sees the old file or the new. Raises ``RecordError``
     where it cannot be written."""
-    write_atomically(Path(path), dumps(graph).encode(), mode=0o644, own=False)
+    write_atomically(Path(path), dumps(graph).encode(), own=False)
 
 
 def _lines(graph: Graph) -> Iterator[str]:

@@ -22,7 +22,7 @@ from harness.table import Block, Column, Details, Fit, Row, Table, Text, paragra
 from harness.verdicts.causes import SAME_CODE
 from harness.verdicts.comparing import WAIVED, Comparison, Side
 from harness.verdicts.static_comparing import StaticComparison
-from harness.verdicts.totals import SUITE, Rollup, model_of, resolution, scopes
+from harness.verdicts.totals import SUITE, Rollup, model_of, scopes
 
 _STYLES = {
     "SLOWER": "bold red",
@@ -353,7 +353,7 @@ def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "headline": headline(found),
         "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in Verdict},
-        "resolution": resolution(found.rows),
+        "resolution": found.resolution,
         "a": documents.side_document(found.a),
         "b": documents.side_document(found.b),
         "rules": fields(found.rules, "alpha margin same_alpha level"),

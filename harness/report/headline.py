@@ -12,7 +12,7 @@ from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Verdict
 from harness.table import microseconds, plural, ratio
 from harness.verdicts.comparing import Comparison, Row
-from harness.verdicts.totals import SUITE, TUNING, resolution
+from harness.verdicts.totals import SUITE, TUNING
 
 _BOUND = 0.03
 """How many kernels are surely not slower by more than this is said in the first lines."""
@@ -31,7 +31,7 @@ def headline(found: Comparison) -> str:
         cost = microseconds(sum(row.change_us or 0.0 for row in seems) / 1000)
         look = "looks" if len(seems) == 1 else "look"
         rest = f"; {len(seems)} of the unresolved {look} slower, by {cost} µs together"
-    known = resolution(found.rows)
+    known = found.resolution
     resolved = "" if known is None else f" (this pair resolves about ±{100 * known:.2g} %)"
     return f"{_answer(found)}: {', '.join(parts)}{resolved}{rest}"
 

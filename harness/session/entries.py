@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +20,7 @@ from harness.graph.suite import load_suite
 from harness.handwritten.source import declares_kernels
 from harness.measure.peers.jobs import Comparable, comparables
 from harness.options import Options
-from harness.records.names import is_chosen
+from harness.records.names import find, is_chosen, is_named
 from harness.records.run import KernelRecord, LibraryCall, one_line
 from harness.runtime.module import config_from_dict
 from harness.session.model import Compiled, CompiledKernel
@@ -240,7 +239,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
         mine = [
             GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
             for graph, entry in known
-            if fnmatchcase(entry.name, name) or fnmatchcase(graph, name)
+            if is_named(name, entry.name) or is_named(name, graph)
         ]
         if not mine:
             patterns = store.load(corpus).patterns if corpus else ()
@@ -263,8 +262,8 @@ def _corpus_graphs(
     chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
     found: dict[str, None] = {} if names else chosen
     for name in names:
-        like = [name] if name in chosen else [one for one in chosen if fnmatchcase(one, name)]
-        found.update(dict.fromkeys(like or [name]))  # texts() raises, with the nearest names
+        like = find(name, chosen) or [name]  # of which texts() raises, with the nearest names
+        found.update(dict.fromkeys(like))
     place = options.cache / CORPUS
     return tuple(
         GraphFile(n, place / f"{n}.py", place / SMALL / f"{n}.py" if texts[1] else None, texts)
@@ -290,6 +289,8 @@ def find_entries(
     rest = [name for name in names if name not in files]
     if rest or not names:
         found.extend(FileEntry(file, target) for file in find_graphs(options, suite, rest))
+    elif suite != "default" and corpus_folder(options, suite) is None:
+        load_suite(suite, options.suites)  # as for files of graphs
     mine = [entry for entry in found if is_chosen(only, entry.name)]
     return tuple(mine) or tuple(replace(entry, only=tuple(only)) for entry in found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -35,10 +35,6 @@ class Pool:
     runs: tuple[str, ...] = ()
     starts: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
-
-    def run_of(self, process: int) -> int:
-        """The position in ``runs`` of the run that ``process`` belongs to."""
-        return max(0, bisect_right(self.starts, process) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +153,15 @@ class Comparison:
         """Whether anything could be said of any kernel."""
         return any(row.effect and (row.identical or not row.effect.unknown) for row in self.rows)
 
+    @property
+    def resolution(self) -> float | None:
+        """The relative slowdown that would have been told from nothing in half of the kernels; None
+        where nothing could be. Of a retuned one that is a matter of its choices, not of noise."""
+        effects = [row.effect for row in self.rows if row.effect and not row.retuned]
+        known = [effect.mde for effect in effects if not effect.unknown]
+        middle = statistics.median(known) if known else math.inf
+        return middle if middle < math.inf else None
+
 
 def aligned(a: Side, b: Side) -> tuple[Side, list[str]]:
     """A, its graphs under the names that B has for them, and what has to be said of it."""
@@ -248,9 +253,9 @@ def _times(
         found = np.array([by_process[process] for process in order])
         total += weight * found[:, 0]
         squares += (weight * found[:, 0] * found[:, 1]) ** 2
-    runs = tuple(pool.run_of(process) for process in order)
-    errors = np.sqrt(squares) / total
-    return Times(tuple(total.tolist()), tuple(errors.tolist()), runs, tuple(order))
+    runs = np.searchsorted(pool.starts[1:], order, "right")  # which each process belongs to
+    errors = (np.sqrt(squares) / total).tolist()
+    return Times(tuple(total.tolist()), tuple(errors), tuple(runs.tolist()), tuple(order))
 
 
 def assemble(

@@ -17,7 +17,7 @@ from harness.records.run import KernelRecord, Run, fields
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.pairing import Match
-from harness.verdicts.totals import Rollup, resolution
+from harness.verdicts.totals import Rollup
 from harness.verdicts.why import Label, explain
 
 Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
@@ -67,7 +67,7 @@ def night_of(
         spills=tuple(_new_spills(row.match for row in found.rows)),
         broken=found.broken,
         notes=(*found.notes, *found.problems),
-        resolved=resolution(found.rows),
+        resolved=found.resolution,
         suite_us=suite_us(b),
     )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import NoDevice, RecordError, UnknownName, UsageError
+from harness.files import readable
 from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
@@ -264,12 +265,10 @@ class _Night:
         mine = lookup.runs(self.options.results, run.machine.key)
         tried = lookup.of_commit(self.options.results, run.commit) if run.commit else []
         known: dict[bool, dict[tuple[str, str, str], KernelRecord]] = {False: {}, True: {}}
-        for path in dict.fromkeys([*mine[-1:], *(path for path in tried if path in mine)]):
-            try:
-                one = store.load(path)
-            except RecordError as error:
-                self.notes.append(f"{path.name} is passed over: {error.what}")
-                continue
+        paths = dict.fromkeys([*mine[-1:], *(path for path in tried if path in mine)])
+        for one in readable(
+            store.load, paths, lambda why: self.notes.append(f"passed over: {why}")
+        ):
             resumed = not one.complete and one.commit == run.commit
             for graph in one.graphs if toolchain(one) == toolchain(run) else ():
                 for k in graph.kernels:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RecordError, UnknownName, UsageError, unknown
-from harness.files import read_text
+from harness.files import read_text, readable
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
 from harness.history.commits.order import where_commits_are
@@ -136,13 +136,8 @@ def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
 def _pooled(name: str, paths: Sequence[Path]) -> Side:
     """The newest of a commit's runs, and those pooled with it. An older one that cannot be read is
     left out."""
-    newest = store.load(paths[-1])
-    older, unreadable = [], []
-    for path in reversed(paths[:-1]):
-        try:
-            older.append(store.load(path))
-        except RecordError as error:
-            unreadable.append(f"{path.name} ({error.what})")
+    newest, unreadable = store.load(paths[-1]), list[str]()
+    older = [*readable(store.load, reversed(paths[:-1]), unreadable.append)]
     run, made = pool(newest, older)
     made = replace(made, left_out=(*made.left_out, *unreadable))
     return Side(name, run, str(paths[-1]), pool=made)

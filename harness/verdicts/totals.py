@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +16,6 @@ from harness.records.names import MOST_NAMED, short, some
 from harness.records.run import KernelRecord, Run, region_of
 from harness.verdicts.causes import launch_change
 from harness.verdicts.pairing import Match, Pairing
-
-if TYPE_CHECKING:  # it sums up with this module
-    from harness.verdicts.comparing import Row
 
 Scope = tuple[str, str]
 """``region``, ``graph``, ``model`` or ``suite``, and its name."""
@@ -266,12 +261,3 @@ class _Recorded:
 def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
     """What tells a kernel from the others of its run."""
     return kernel.name, region_of(kernel), kernel.module
-
-
-def resolution(rows: Iterable[Row]) -> float | None:
-    """The relative slowdown that would have been told from nothing in half of the kernels; None
-    where nothing could be. Of a retuned one that is a matter of its choices, not of noise."""
-    judged = [row for row in rows if row.effect is not None and not row.effect.unknown]
-    known = [row.effect.mde for row in judged if row.effect and not row.retuned]
-    middle = statistics.median(known) if known else float("inf")
-    return middle if middle < float("inf") else None

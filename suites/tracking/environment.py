@@ -13,8 +13,10 @@ import importlib.metadata
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -104,13 +106,26 @@ class Site:
     def export(self, repository: Path, commit: str) -> Overlay:
         """The overlay of ``commit``, unpacked and compiled. Raises ``CommitUnusable``,
         ``UnknownName`` for a declared graph that does not exist."""
-        unpacked = tree.unpack(repository, commit, self.package, self.scratch / "trees")
+        unpacked = self._unpacked(repository, commit)
         target = self.overlay.target
         exported = self.scratch / "exports" / f"{commit[:16]}-{target}-{self._graphs_key}.json"
         if not exported.is_file():
             answer = tree.export(unpacked, commit[:12], self._files, target, path=self.search)
             write_atomically(exported, json.dumps(answer).encode())
         return replace(self.overlay, commit=commit, tree=str(unpacked), exported=str(exported))
+
+    def _unpacked(self, repository: Path, commit: str) -> Path:
+        """The tree of ``commit``, once for all processes that ask for it."""
+        trees = self.scratch / "trees"
+        known = trees / commit[:16]
+        if not (known / self.package).is_dir():
+            trees.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=trees) as temporary:
+                made = tree.unpack(repository, commit, self.package, Path(temporary))
+                # Two processes may unpack the same commit: the loser takes the winner's.
+                shutil.rmtree(known, ignore_errors=True)
+                made.replace(known)
+        return known
 
     @functools.cached_property
     def _files(self) -> dict[str, Path]:

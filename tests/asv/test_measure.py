@@ -279,8 +279,8 @@ def test_a_commit_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
 
     subprocess.run(["git", "init", "-q", str(tmp_path / "r")], check=True)
     with pytest.raises(CommitUnusable, match="cannot be unpacked"):
-        commit_tree.unpack(tmp_path / "r", "0" * 40, "harness", tmp_path / "trees")
-    assert not list((tmp_path / "trees").iterdir()), "nothing half-unpacked stays"
+        commit_tree.unpack(tmp_path / "r", "0" * 40, "harness", tmp_path)
+    assert not (tmp_path / "tree").exists(), "nothing is half unpacked"
 
 
 def test_a_compiler_that_dies_or_prints_is_told_apart(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.codegen.source import EmittedModule
-from harness.errors import UsageError
+from harness.errors import UnknownName, UsageError
 from harness.handwritten.kernels import load_kernels
 from harness.handwritten.source import cut
 from harness.options import from_environment
@@ -278,6 +278,9 @@ def test_files_of_kernels_are_told_from_graphs(tmp_path: Path) -> None:
     options = from_environment({}, EXAMPLE.parents[2])
     entries = find_entries(options, "default", [str(path), str(graph)], H100)
     assert [entry.name for entry in entries] == ["kernels", "moe_router_forward"]
+    for files in ([path], [path, graph]):  # the suite is recorded with the run
+        with pytest.raises(UnknownName, match="no suite nosuch"):
+            find_entries(options, "nosuch", [*map(str, files)], H100)
 
 
 @pytest.mark.parametrize("name", ["rms_norm", "swiglu", "swiglu_backward", "cross_entropy"])

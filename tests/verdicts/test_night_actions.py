@@ -199,7 +199,7 @@ def test_a_run_file_that_cannot_be_read_is_passed_over_and_named(world: World) -
     world.suite["g"][3] = (made("k3", "n3", 0.03, "n3 = 2"), 1)
     night = world.night()
     assert (night.status, [one.label for one in night.regressions]) == (1, ["n3"])
-    assert [note for note in night.notes if "torn.parquet is passed over" in note]
+    assert [note for note in night.notes if "passed over: 20260102-000000-torn.parquet: " in note]
 
 
 def test_a_changed_kernel_whose_binary_is_gone_says_that_and_is_counted_once(world: World) -> None:

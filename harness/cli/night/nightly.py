@@ -82,7 +82,7 @@ def nightly(
         night, found = make(answer.options, ask, answer.note, bar.update)
     answer.tell(night_report(night, found))
     if metrics is not None:
-        write_atomically(metrics, openmetrics(night).encode(), mode=0o644, own=False)
+        write_atomically(metrics, openmetrics(night).encode(), own=False)
     return night.status
 
 

@@ -327,5 +327,5 @@ def _written(folder: Path, found: Bisected) -> Iterator[str]:
     ):
         for kernel in kernels:
             path = folder / f"{side}-{subject.name}-{kernel.name}.py"
-            write_atomically(path, kernel.module.encode(), mode=0o644, own=False)
+            write_atomically(path, kernel.module.encode(), own=False)
             yield str(path)

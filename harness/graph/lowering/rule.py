@@ -151,8 +151,7 @@ class Call:
         arg = self.raw(position, name, None)
         if arg is None or arg == ():
             return list(range(rank))
-        items = arg if isinstance(arg, tuple) else (arg,)
-        return sorted({self.wrap_dim(int(a), rank) for a in items})
+        return sorted({self.wrap_dim(int(a), rank) for a in self.sizes(position, name)})
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
         """``tensor`` at ``index``; see ``Context.read``."""

@@ -5,7 +5,6 @@ working tree, and a bare, shallow or linked repository will do."""
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,29 +22,21 @@ _SECONDS = 900.0
 
 
 def unpack(repository: Path, commit: str, package: str, folder: Path) -> Path:
-    """The tree that holds ``package`` as of ``commit``, below ``folder``. Unpacked once. Raises
+    """The tree that holds ``package`` as of ``commit``, in the temporary ``folder``. Raises
     ``CommitUnusable`` for a commit that is not there or has no such package."""
-    tree = folder / commit[:16]
-    if (tree / package).is_dir():
-        return tree
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        archive = Path(temporary) / "tree.tar"
-        options = ("--format=tar", f"--output={archive}")
-        _, error = git.ask(repository, "archive", *options, commit, "--", package)
-        if error:
-            raise CommitUnusable(
-                "a commit cannot be unpacked",
-                where=commit[:12],
-                got=error,
-                expected=f"a commit of {repository} with the package {package}",
-                remedy="choose a later commit, or fetch the missing history",
-            )
-        with tarfile.open(archive) as opened:
-            opened.extractall(Path(temporary) / "tree", filter="data")
-        # Two processes may unpack the same commit: the loser takes the winner's.
-        shutil.rmtree(tree, ignore_errors=True)
-        (Path(temporary) / "tree").replace(tree)
+    tree, archive = folder / "tree", folder / "tree.tar"
+    options = ("--format=tar", f"--output={archive}")
+    _, error = git.ask(repository, "archive", *options, commit, "--", package)
+    if error:
+        raise CommitUnusable(
+            "a commit cannot be unpacked",
+            where=commit[:12],
+            got=error,
+            expected=f"a commit of {repository} with the package {package}",
+            remedy="choose a later commit, or fetch the missing history",
+        )
+    with tarfile.open(archive) as opened:
+        opened.extractall(tree, filter="data")
     return tree
 
 

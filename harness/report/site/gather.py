@@ -17,8 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.errors import RecordError
-from harness.files import slug
+from harness.files import readable, slug
 from harness.history import nights, store
 from harness.history.between import learnt
 from harness.history.changes.changes import Report
@@ -105,18 +104,16 @@ def _night_of(
     """The newest night of a run (others' may be later), its graphs under their newest ``names``,
     and which files cannot be read."""
     unreadable: list[str] = []
-    for path in reversed(nights.nights(results, newest.machine.key)):
-        try:
-            if (night := nights.load(path)).run == newest.id:
-                findings = (
-                    replace(f, graph=now, series=inside_of(f.graph, now, f.series))
-                    for f in night.findings
-                    for now in [names.get(f.graph, f.graph)]
-                )
-                return replace(night, findings=tuple(findings)), unreadable
-        except RecordError as error:
-            unreadable.append(f"{path.name}: {error.what} ({error.got})")
-    return None, unreadable
+    paths = reversed(nights.nights(results, newest.machine.key))
+    every = readable(nights.load, paths, unreadable.append)
+    if (night := next((one for one in every if one.run == newest.id), None)) is None:
+        return None, unreadable
+    findings = (
+        replace(f, graph=now, series=inside_of(f.graph, now, f.series))
+        for f in night.findings
+        for now in [names.get(f.graph, f.graph)]
+    )
+    return replace(night, findings=tuple(findings)), unreadable
 
 
 def _links(known: History, machine: str, places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

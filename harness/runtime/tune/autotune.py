@@ -184,7 +184,7 @@ class _Tuning:
             before = Saved.of(args, self.settings.room)
             guard = WriteGuard(args, list(loaded.signature), loaded.outputs, before)
         # A user's own list is tried as it is, spilling or not.
-        limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
+        limit = None if loaded.category == modules.USER else spill_limit(self.prepare.target)
         return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
 
     def _search(self, space: Space) -> Search:

@@ -29,15 +29,13 @@ from harness.heuristics.limits import (
 from harness.records.trials import Resources, Trial
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.static import CompileJob, compiled_binary
-from harness.runtime.module import LoadedModule, config_dict, load
+from harness.runtime.module import COMBO, USER, LoadedModule, config_dict, load
 from harness.target import Target
 
 WARPS = "num_warps"
 STAGES = "num_stages"
 _MOST_PER_THREAD = 128
 _MOST_STAGES = 8
-_UNTUNABLE = ("tem", "fix", "usr", "user", "for")
-"""Categories whose configurations are given: templates, fixed, user and foreach kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +144,11 @@ def with_value(config: Config, name: str, value: int) -> Config:
 
 
 def is_given(loaded: LoadedModule) -> bool:
-    """Whether the kernel's configurations are a given list: templates, fixed, foreach and user
-    kernels are not searched beyond it, nor those whose programs, of which a block's columns say the
-    number, all have to run at once."""
+    """Whether the kernel's configurations are a given list: templates, combos and users' kernels
+    are not searched beyond it, nor those whose programs, of which a block's columns say the number,
+    all have to run at once."""
     shared = loaded.category == "mix" and any(n == RSPLIT for n, _ in loaded.configs[0].blocks)
-    return loaded.category in _UNTUNABLE or shared
+    return loaded.category in ("tem", COMBO, USER) or shared
 
 
 def _powers(largest: int, least: int = 1) -> tuple[int, ...]:

@@ -139,7 +139,7 @@ def test_where_everything_spills_the_fastest_still_wins(loaded: modules.LoadedMo
 
 def test_a_users_list_is_kept_spilling_or_not(tmp_path: Path) -> None:
     given = [modules.config_dict(c) for c in LIST]
-    loaded = with_configs(tmp_path, given, category="usr")
+    loaded = with_configs(tmp_path, given, category="user")
     needs = {LIST[1]: Resources(255, 100, 0)}
     device = FakeDevice(costs(2.0, 1.0, 3.0, 4.0).__getitem__, needs=needs)
     settings = Settings(search=CoordinateDescent())
@@ -362,7 +362,7 @@ def test_deterministic_mode_does_not_search_reductions(
     assert len(tune(loaded, loaded.get_args(), device, device, settings=free).trials) > 2
 
 
-@pytest.mark.parametrize("category", ["tem", "for", "usr"])
+@pytest.mark.parametrize("category", ["tem", "for", "user"])
 def test_given_lists_are_not_searched(tmp_path: Path, category: str) -> None:
     given = [modules.config_dict(c) for c in LIST]
     loaded = with_configs(tmp_path, given, category=category)
