@@ -119,6 +119,37 @@ def centred(
     assert ("def _chunks(" in made.kernels[0].module.text) == (kernels == 2)
 
 
+@pytest.mark.parametrize(
+    ("likely", "dim", "kernels"),
+    [
+        ("s0: 32768, s1: 64", 0, 2),
+        ("s0: 32768, s1: 1024", 0, 1),
+        ("s0: 256, s1: 64", 0, 1),  # as short as many columns are
+        ("s0: 8, s1: 65536", 1, 2),
+        ("s0: 32, s1: 65536", 1, 1),
+        ("s0: 8, s1: 4096", 1, 1),
+        ("s1: 65536", 1, 1),  # any number of rows
+    ],
+)
+def test_an_unknown_number_of_rows_is_small_where_it_is_in_a_call(
+    likely: str, dim: int, kernels: int
+) -> None:
+    facts = "".join(f"# {fact}\n" for fact in likely.split(", "))
+    mean = ("f32[1, s1]", "f32[s0, 1]")[dim]
+    graph = loads(
+        f"""# harness graph 1
+{facts}def centred(
+    x: "f32[s0, s1]",
+):
+    mean: "{mean}" = aten.mean.dim(x, [{dim}], True)
+    sub: "f32[s0, s1]" = aten.sub.Tensor(x, mean)
+    return (sub,)
+"""
+    )
+    made = compile_graph(graph, H100)
+    assert (len(made.kernels), made.report().failures) == (kernels, ())
+
+
 def test_a_row_that_is_scanned_is_not_shared() -> None:
     """One program walks it for the running sums, and takes the mean off on the way."""
     graph = loads(
