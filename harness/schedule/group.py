@@ -53,7 +53,8 @@ def shared(rows: Size, length: Size, across: bool, likely: Mapping[sympy.Symbol,
         rows, length = rows.subs(likely), length.subs(likely)
     if not rows.is_Integer:
         return False
-    long = size_hint(length) * (OUTER_TILE if across else 1) >= WORTH_ELEMENTS
+    longest = max(map(size_hint, (length, length.subs(likely))))
+    long = longest * (OUTER_TILE if across else 1) >= WORTH_ELEMENTS
     return bool(rows == 1 or (long and rows <= (FEW_COLUMNS if across else FEW_ROWS)))
 
 
