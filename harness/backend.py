@@ -398,7 +398,12 @@ class Compiler:
             TEMPLATES: chooser if timed else self.templates or options.templates,
             MANY_TILES: self.many_tiles or options.many_tiles,
         }
-        added = (fact for fact, is_asked in asks.items() if is_asked)
+        nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
+        seen = ((name, getattr(node, "hint", None)) for name, node in nodes)
+        hints = {name: hint for name, hint in seen if isinstance(hint, int)}
+        added = [fact for fact, is_asked in asks.items() if is_asked]
+        # Rounded, so that graphs for about the same sizes are the same.
+        added += [(s, str(1 << (n - 1).bit_length())) for s, n in hints.items() if n > 0]
         graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *added)))
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, (dump,)), choices=choices)
@@ -415,9 +420,6 @@ class Compiler:
         layouts = self.warn_layouts or options.warn_layouts
         for sentence in mixed_layouts(compiled) if layouts else ():
             warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
-        nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
-        seen = ((name, getattr(node, "hint", None)) for name, node in nodes)
-        hints = {name: hint for name, hint in seen if isinstance(hint, int)}
         infinite = self.assert_finite or options.assert_finite
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         modules = (module for module, _ in compiled.distinct())

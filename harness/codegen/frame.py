@@ -272,7 +272,7 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
             above = rows.setdefault(end, f"{tile.prefix}above{len(rows)}")
             first = f"{tile.prefix}offset // {frame.printer.operand(entry.divisor)}, {text}"
             length = frame.printer.text(entry.length)
-            lines.append(f"{above}, {entry.var} = _rows({first}, {length}, WRAP)")
+            lines.append(f"{above}, {entry.var} = _placed({first}, {length}, WRAP, True)")
             continue
         if text not in rows.values() and entry.divisor != 1:
             text = f"{text} // {frame.printer.operand(entry.divisor)}"

@@ -218,10 +218,15 @@ def with_registers(config: Config, facts: Facts, target: Target) -> Config:
     programs of 8 elements a thread (a loss and its gradient of 50257 columns 195 -> 185 us on an
     H200); of columns, what loads under way take (800 x 5001, their number unknown: 18.5 us if the
     assembler is not told). Where sizes are known that is what costs no program its place, if
-    a loop has more loads than are under way anyhow (60000 x 65: 20 became 60, 4.36 us 4.11)."""
+    a loop has more loads than are under way anyhow (60000 x 65: 20 became 60, 4.36 us 4.11). Rows
+    of unknown length that a block holds are masked in parts of it, which takes a few registers
+    more: two programs, as of known rows, have what 52 elements a thread take."""
     columns = (facts.family, facts.hint, facts.wide) == (Family.REDUCTION, Hint.OUTER, False)
     row, warps = dict(config.blocks).get("R0_BLOCK", 1), _MOST_WARPS
     large = facts.aligned and config.num_warps >= warps and row == _LONG_BLOCKS[1]
+    if facts.family is Family.PERSISTENT and facts.longest and config.num_warps == 8:
+        narrow, warps = facts.bytes < 7 * facts.parallel * facts.reduced, config.num_warps
+        large = narrow and 16 * facts.reduced <= 13 * row == 13 * _LONG_BLOCKS[0]
     if columns and not facts.chunked:
         each = facts.loads * config.elements / (config.num_warps * target.warp_size)
         columns = each <= _UNTOLD < each * facts.reduced / row and not facts.unknown

@@ -8,7 +8,7 @@ them (floor): ``FloorDiv(a, b)`` is ``a // b`` and ``Mod(a, b)`` is ``a % b``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sympy
@@ -93,6 +93,22 @@ def ratio_of(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
     above, below = float(factor).as_integer_ratio()
     exact = type(size).__name__ == "ToFloat" and 0 < above < 2**20
     return (size.args[0], above, below) if exact and size.args[0].is_nonnegative else None
+
+
+def multiples(checked: Iterable[sympy.Expr]) -> Iterator[tuple[sympy.Symbol, int]]:
+    """Symbols that are multiples of a number where all of ``checked``, in torch's words, hold: they
+    leave no remainder, or quotients say so (``8 * (s // 8) == s``, ``s - (s + 1) // 2 == (s + 1) //
+    2``)."""
+    for equal in (e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1):
+        (size,), rest = equal.free_symbols, equal.lhs - equal.rhs
+        part = next(iter(rest.atoms(sympy.Function)), sympy.S.One)
+        of, by, times = rest.coeff(part), rest.coeff(size), sympy.S.One
+        if type(rest).__name__ in ("Mod", "PythonMod") and rest.args[0] == size:
+            times = rest.args[1]
+        elif type(part).__name__ == "FloorDiv" and by and rest == of * part + by * size:
+            times = -of / by
+        if times.is_Integer and times > 1:
+            yield size, int(times)
 
 
 def flat_index(stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0) -> sympy.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -64,7 +65,7 @@ class Program:
     through). ``mutated`` names the input buffers that some nest stores to; such
     stores come after every read of the old contents, or before every read of the new ones
     (a nest's own read of the element that it stores is neither). ``many_tiles``: pointwise kernels
-    are to have as many tiles as they can.
+    are to have as many tiles as they can. ``likely``: unknown sizes, about as they are in a call.
     """
 
     name: str
@@ -73,3 +74,4 @@ class Program:
     outputs: tuple[str, ...]
     mutated: tuple[str, ...] = ()
     many_tiles: bool = False
+    likely: Mapping[sympy.Symbol, int] = field(default_factory=dict)

@@ -248,6 +248,21 @@ class Simplifier:
         return known
 
 
+def of_multiple(size: sympy.Expr, symbol: sympy.Symbol, n: int) -> sympy.Expr:
+    """``size``, simplified as ``symbol`` is a positive multiple of ``n``: ``s - (s + 1) // 2`` is
+    ``s // 2``, and twice that ``s``."""
+    part, result = sympy.Dummy(integer=True, positive=True), sympy.S.Zero
+    made = Simplifier({}).simplify(size.xreplace({symbol: n * part}))
+    for term in sympy.Add.make_args(made):
+        number, product = term.as_coeff_Mul()
+        while _has_factor(product, part):
+            common = math.gcd(int(number), n)
+            number, product = number / common, product / part
+            product *= FloorDiv(symbol, sympy.Integer(n // common))
+        result += number * product
+    return result.xreplace({part: FloorDiv(symbol, sympy.Integer(n))})
+
+
 def _terms(expr: sympy.Expr) -> Terms:
     table: Terms = {}
     for term in sympy.Add.make_args(expr):

@@ -150,7 +150,8 @@ def _scan_is_alone(joined: Candidate) -> Rejection | None:
 def _few_have_one_loop(joined: Candidate, facts: Facts) -> Rejection | None:
     """Whether no row that several programs share is gone over again, when all of it is summed."""
     across = full_units(joined.views) <= set(joined.dimensions(False))
-    if any(v.nest.is_scan for v in joined.views) or not shared(joined.numel, joined.rnumel, across):
+    few = shared(joined.numel, joined.rnumel, across, facts.program.likely)
+    if not few or any(v.nest.is_scan for v in joined.views):
         return None
     full = {v.number for v in joined.views if v.level is Level.FULL}
     _, *later = (s.numbers for s in segments(joined, facts) if s.kind is SegmentKind.LOOP)

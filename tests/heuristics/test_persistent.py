@@ -81,3 +81,28 @@ def test_what_is_counted_in_64_bits_is_held_by_more_threads(
     facts = persistent(147456, 384, bytes=171343872, loads=2, stores=2)
     found = candidates(replace(facts, reductions=1, width=width), H200)[0]
     assert (found.block("XBLOCK"), found.num_warps) == first
+
+
+@pytest.mark.parametrize(
+    ("columns", "longest", "each", "told"),
+    [
+        (
+            12345,
+            16384,
+            4.0,
+            True,
+        ),  # softmax: 51 us where the length is known, 96 with 142 registers
+        (12345, 0, 4.0, False),  # known: the compiler takes 128 by itself
+        (16001, 16384, 4.0, False),  # 64 elements a thread
+        (12345, 16384, 8.0, False),  # several tensors
+        (8000, 16384, 4.0, False),  # half a block
+    ],
+)
+def test_two_programs_of_rows_of_unknown_length_are_held_at_once(
+    columns: int, longest: int, each: float, told: bool
+) -> None:
+    facts = persistent(3000, columns, bytes=int(each * 3000 * columns), loads=1, stores=1)
+    config = candidates(replace(facts, longest=longest), H200)[0]
+    registers = dict(config.options).get("maxnreg")
+    assert registers == (128 if told else None)
+    assert not told or 2 * registers * config.num_warps * 32 <= H200.registers_per_multiprocessor

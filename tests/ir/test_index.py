@@ -4,11 +4,38 @@ from __future__ import annotations
 
 import pytest
 import sympy
+from torch.utils._sympy import functions as torch_words
 
-from harness.ir.index import nearest
+from harness.ir.index import multiples, nearest
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 4, 7, 10])
 def test_a_quotient_is_rounded_as_python_rounds_it(divisor: int) -> None:
     for number in range(100):
         assert nearest(sympy.Integer(number), divisor) == round(number / divisor)
+
+
+def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
+    s, t = (sympy.Symbol(name, integer=True, positive=True) for name in "st")
+    half, third = torch_words.FloorDiv(s + 1, 2), torch_words.FloorDiv(s + 2, 3)
+
+    def equal(left: sympy.Expr, right: sympy.Expr) -> sympy.Expr:
+        return sympy.Eq(left, right, evaluate=False)
+
+    zero = sympy.S.Zero
+    checked = {
+        equal(torch_words.Mod(s, 8), zero): [(s, 8)],
+        equal(8 * torch_words.FloorDiv(s, 8), s): [(s, 8)],
+        equal(half, s - half): [(s, 2)],
+        equal(third, s - 2 * third): [(s, 3)],
+        equal(torch_words.Mod(s, 8), sympy.S.One): [],
+        equal(torch_words.Mod(s + 1, 8), zero): [],
+        equal(half, s - half - 1): [],
+        equal(half, t): [],
+        equal(s, sympy.Integer(8)): [],
+        equal(torch_words.FloorDiv(s, 8), sympy.Integer(2)): [],
+        sympy.Ne(torch_words.Mod(s, 8), zero): [],
+        s > 8: [],
+    }
+    for one, expected in checked.items():
+        assert [*multiples([one])] == expected, one

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
 from harness.ir.index_text import IndexPrinter
-from harness.ir.simplify import Simplifier
+from harness.ir.simplify import Simplifier, of_multiple
 
 II, J, K = (axis_symbol("i", n) for n in range(3))
 S0 = size_symbol("s0")
@@ -268,3 +268,25 @@ def test_text_refuses_what_is_no_index() -> None:
 
 def test_flat_index() -> None:
     assert flat_index((12, 4, 1), (II, J, K), 5) == 12 * II + 4 * J + K + 5
+
+
+@pytest.mark.parametrize(
+    ("size", "n", "simple"),
+    [
+        (S0 - FloorDiv(S0 + 1, 2), 2, FloorDiv(S0, 2)),
+        (2 * FloorDiv(S0 + 1, 2), 2, S0),
+        (S0 - 2 * FloorDiv(S0 + 2, 3), 3, FloorDiv(S0, 3)),
+        (12 * FloorDiv(S0, 8) ** 2 * size_symbol("s1"), 8, None),
+        (sympy.Max(1, FloorDiv(S0, 4)) * 4 + Mod(S0 + 1, 4), 4, S0 + 1),
+        (FloorDiv(S0, 3) + FloorDiv(S0, 6), 6, FloorDiv(S0, 2)),
+        (FloorDiv(S0, 5) + S0 // 1, 2, None),
+    ],
+)
+def test_a_size_that_is_a_multiple_is_counted_in_whole_parts(
+    size: sympy.Expr, n: int, simple: sympy.Expr | None
+) -> None:
+    found = of_multiple(size, S0, n)
+    assert simple is None or found == simple
+    for number in range(n, 20 * n, n):
+        point = {S0: number, size_symbol("s1"): 7}
+        assert value(found, point) == value(size, point)

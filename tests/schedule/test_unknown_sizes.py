@@ -90,13 +90,13 @@ def both_ways(
     [
         ("s0, s1", "0, 1", 2),
         ("s0", "0", 2),
-        ("16, s0, s1", "1, 2", 2),
-        ("17, s0, s1", "1, 2", 1),
+        ("64, s0, s1", "1, 2", 2),
+        ("65, s0, s1", "1, 2", 1),
         ("16, s0", "1", 1),
         ("s0, s1", "1", 1),
         ("s0, 16, 49", "0, 2", 2),
-        ("s0, 512", "0", 2),
-        ("s0, 520", "0", 1),
+        ("s0, 2048", "0", 2),
+        ("s0, 2056", "0", 1),
     ],
 )
 def test_what_few_rows_that_programs_share_are_needed_for_is_a_kernel_of_its_own(
@@ -117,6 +117,39 @@ def centred(
     made = compile_graph(graph, H100)
     assert (len(made.kernels), made.report().failures) == (kernels, ())
     assert ("def _chunks(" in made.kernels[0].module.text) == (kernels == 2)
+
+
+@pytest.mark.parametrize(
+    ("likely", "dim", "kernels"),
+    [
+        ("s0: 32768, s1: 64", 0, 2),
+        ("s0: 32768, s1: 4096", 0, 1),
+        ("s0: 256, s1: 64", 0, 1),  # as short as many columns are
+        ("s0: 8, s1: 65536", 1, 2),
+        ("s0: 128, s1: 65536", 1, 1),
+        ("s0: 8, s1: 4096", 1, 1),
+        ("s1: 65536", 1, 1),  # any number of rows
+        ("s0 is 8, s1: 65536", 1, 2),
+        ("s0 is 8, s1: 4096", 1, 1),
+    ],
+)
+def test_an_unknown_number_of_rows_is_small_where_it_is_in_a_call(
+    likely: str, dim: int, kernels: int
+) -> None:
+    facts = "".join(f"# {fact}\n" for fact in likely.split(", ") if ":" in fact)
+    mean = ("f32[1, s1]", "f32[s0, 1]")[dim]
+    graph = loads(
+        f"""# harness graph 1
+{facts}def centred(
+    x: "f32[s0, s1]",
+):
+    mean: "{mean}" = aten.mean.dim(x, [{dim}], True)
+    sub: "f32[s0, s1]" = aten.sub.Tensor(x, mean)
+    return (sub,)
+""".replace("s0", "8" if "is 8" in likely else "s0")
+    )
+    made = compile_graph(graph, H100)
+    assert (len(made.kernels), made.report().failures) == (kernels, ())
 
 
 def test_a_row_that_is_scanned_is_not_shared() -> None:

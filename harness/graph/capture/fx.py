@@ -27,7 +27,8 @@ from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
 from harness.graph.capture.libraries.calls import WRITES, fixed, from_first
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
-from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
+from harness.ir.index import FloorDiv, Mod, Number, multiples, nearest, ratio_of, size_symbol
+from harness.ir.simplify import Simplifier, of_multiple
 
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
@@ -386,9 +387,16 @@ def dtype_of(dtype: torch.dtype, where: str = "") -> DType:
 
 def size_expr(size: int | torch.SymInt) -> sympy.Expr:
     """A size as an expression over the harness's own symbols and functions."""
-    if isinstance(size, torch.SymInt):
-        return _translate(sympy.sympify(size.node.expr), size.node.shape_env)
-    return sympy.Integer(size)
+    if not isinstance(size, torch.SymInt):
+        return sympy.Integer(size)
+    env = size.node.shape_env
+    expr = _translate(sympy.sympify(size.node.expr), env)
+    if expr.has(FloorDiv):
+        expr = Simplifier({}).simplify(expr)
+        for symbol, n in multiples(guard.expr for guard in env.guards):
+            known = _translate(symbol, env)
+            expr = of_multiple(expr, known, n) if known.is_positive else expr
+    return expr
 
 
 def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:

@@ -25,7 +25,7 @@ from harness.graph.model import MANY_TILES, Graph, Mutation, Node, Ref, TensorTy
 from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import crossed
 from harness.ir.affine import size_hint
-from harness.ir.index import flat_index
+from harness.ir.index import flat_index, size_symbol
 from harness.ir.nodes import Load, StoreMode, walk
 from harness.ir.program import Buffer, Program, Role
 
@@ -147,7 +147,8 @@ class Lowering:
         outputs = tuple(map(self._output, self.graph.results))
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
         nests, many = tuple(self.maker.nests), MANY_TILES in self.graph.facts
-        return Program(self.graph.name, buffers, nests, outputs, mutated, many)
+        likely = {size_symbol(name): int(n) for name, n in self.graph.facts if n.isdecimal()}
+        return Program(self.graph.name, buffers, nests, outputs, mutated, many, likely)
 
     def _lower_node(self, node: Node) -> None:
         before = (self.origins[r] for r in node.refs())
