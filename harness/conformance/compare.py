@@ -412,7 +412,7 @@ def _is_an_order(found: Tensor, repeats: Sequence[Any]) -> bool:
     for dim in range(found.dim() if alike else 0):
         rows = torch.stack([found, *repeats]).movedim(dim + 1, -1)
         if rows.sort(-1)[0].equal(torch.arange(rows.shape[-1]).to(rows).expand_as(rows)):
-            places = rows[1:].argsort(-1).gather(-1, rows[:1].expand_as(rows[1:]))
+            places = rows[1:].argsort(-1).gather(-1, rows[:1].long().expand_as(rows[1:]))
             earlier = (one.unsqueeze(-2) < one.unsqueeze(-1) for one in places)
             return not functools.reduce(torch.logical_and, earlier).triu(1).any()
     return False

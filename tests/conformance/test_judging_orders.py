@@ -27,7 +27,7 @@ def test_an_order_of_what_rounding_made_equal() -> None:
     assert equal.gt(5).all()
     assert not _order(KEYS).equal(_order(KEYS, -1))
     assert found(_order, lambda x: _order(x, -1), KEYS) == []
-    assert found(lambda x: _order(x).T, lambda x: _order(x, -1).T, KEYS) == []
+    assert found(lambda x: _order(x).T.int(), lambda x: _order(x, -1).T.int(), KEYS) == []
 
 
 def test_an_order_of_a_dimension_that_is_not_the_last() -> None:
