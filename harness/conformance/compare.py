@@ -360,14 +360,13 @@ class _Bounds:
         self.least = self.most = wanted.long()
         self.other_sign = _resigned(wanted, found) & signs
         self.near = wanted.double()
-        if wanted.is_floating_point():  # beyond the largest number, which is not infinite
-            beyond = 1.5 * torch.finfo(wanted.dtype).max
-            self.near = self.near.nan_to_num(torch.nan, beyond, -beyond)
-        self.error = (found.double() - self.near).abs().nan_to_num(torch.inf)
-        self.bound = torch.full_like(self.error, -1)
+        self.bound = torch.full_like(self.near, -1)
         if wanted.is_floating_point():
             relative, absolute = default_tolerances(wanted.dtype)
-            self.bound = absolute + relative * wanted.double().abs().nan_to_num(0, 0, 0)
+            self.bound = absolute + relative * self.near.abs().nan_to_num(0, 0, 0)
+            beyond = 1.5 * torch.finfo(wanted.dtype).max  # the largest number, but not infinite
+            self.near = self.near.nan_to_num(torch.nan, beyond, -beyond)
+        self.error = (found.double() - self.near).abs().nan_to_num(torch.inf)
 
     def hold_after(self, repeat: Any, counts: bool = False) -> bool:
         """Whether one more ``repeat`` leaves no element out of bounds. (``counts``: it counts.)"""

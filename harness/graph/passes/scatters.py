@@ -134,8 +134,7 @@ def _in_copies(found: _Scatter, copies: int, emitter: Emitter) -> None:
     put = _added(zeros, (copy, *found.indices), found, emitter, "copies")
     label = "" if found.zero else "total"
     total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, kind.dtype, label)
-    if label:
-        # To a target of -0 that nobody meets -0 is added. A sum of those would be 0.
+    if label:  # to a target of -0 that nobody meets -0 is added, of which a sum would be 0
         truth, whole = contiguous(DType.BOOL, shape), emitter.type(total)
         signs = emitter.call("signs", "aten.signbit.default", truth, put)
         every = emitter.reduce("aten.amin.default", signs, (0,), False, DType.BOOL, "every")
