@@ -144,6 +144,7 @@ def _functions() -> list[Case]:
         row("special", "aten.signbit.default", A),
         row("special", "aten.relu.default", SPECIAL),
         row("decimals", "aten.round.decimals", A, decimals=1),
+        row("tens", "aten.round.decimals", A, decimals=-1),
     ]
     rows += [
         row(f"{exponent}", "aten.pow.Tensor_Scalar", B, exponent, tolerance=1e-4)

@@ -361,3 +361,18 @@ def test_numbers_beyond_8_bits_are_what_eager_mode_makes_of_them(
     assert not compiler.reports[0].library_calls
     for one, other in zip(found, function(x), strict=True):
         torch.testing.assert_close(one.float(), other.float(), rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_tens_and_hundreds_are_rounded_as_eager_mode_rounds_them(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """6500 came to 6999.9995: it was multiplied by 0.001 and divided by that, for 6000."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(torch.round(x, decimals=-n) for n in (1, 2, 3))
+
+    x = torch.arange(-400, 400, dtype=dtype) * 50
+    compiled = torch.compile(function, backend=compiler)
+    assert all(map(torch.equal, compiled(x), function(x)))
+    assert [f for report in compiler.reports for f in report.failures] == []

@@ -62,10 +62,6 @@ def _counts(
                     per_element += cost
                 else:
                     per_row += cost
-            case (
-                ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Masked() | ir.Sort()
-            ):
-                pass
     return per_row, per_element
 
 

@@ -106,14 +106,7 @@ class Reducer:
                 self._dot(first, args)
             case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
                 (self._arg_loop if looped else self._arg_block)(first, args[0])
-            case (
-                ReduceKind.SUM
-                | ReduceKind.PROD
-                | ReduceKind.MAX
-                | ReduceKind.MIN
-                | ReduceKind.ANY
-                | ReduceKind.XOR
-            ):
+            case _:  # one operation from element to element
                 (self._simple_loop if looped else self._simple_block)(first, args[0])
 
     def finish(self) -> None:

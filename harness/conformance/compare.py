@@ -341,7 +341,7 @@ class Judge:
         return any(
             bounds.hold_after(_seen(repeat[number]), number in self.counts)
             for repeat in self._repeats()
-        )
+        ) or _is_an_order(found, [_seen(repeat[number]) for repeat in self.known])
 
     def _repeats(self) -> Iterator[Sequence[Any]]:
         yield from self.known
@@ -360,14 +360,13 @@ class _Bounds:
         self.least = self.most = wanted.long()
         self.other_sign = _resigned(wanted, found) & signs
         self.near = wanted.double()
-        if wanted.is_floating_point():  # beyond the largest number, which is not infinite
-            beyond = 1.5 * torch.finfo(wanted.dtype).max
-            self.near = self.near.nan_to_num(torch.nan, beyond, -beyond)
-        self.error = (found.double() - self.near).abs().nan_to_num(torch.inf)
-        self.bound = torch.full_like(self.error, -1)
+        self.bound = torch.full_like(self.near, -1)
         if wanted.is_floating_point():
             relative, absolute = default_tolerances(wanted.dtype)
-            self.bound = absolute + relative * wanted.double().abs().nan_to_num(0, 0, 0)
+            self.bound = absolute + relative * self.near.abs().nan_to_num(0, 0, 0)
+            beyond = 1.5 * torch.finfo(wanted.dtype).max  # the largest number, but not infinite
+            self.near = self.near.nan_to_num(torch.nan, beyond, -beyond)
+        self.error = (found.double() - self.near).abs().nan_to_num(torch.inf)
 
     def hold_after(self, repeat: Any, counts: bool = False) -> bool:
         """Whether one more ``repeat`` leaves no element out of bounds. (``counts``: it counts.)"""
@@ -403,6 +402,19 @@ def _are_between(found: Tensor, repeats: Sequence[Tensor]) -> bool:
     rows = found[:, None].expand(-1, counts[0])  # torch 2.11 does not broadcast them itself
     near = torch.isclose(rows, repeats[0], *default_tolerances(found.dtype), True)
     return found.is_floating_point() and bool(near.any(0).all() and near.any(1).all())
+
+
+def _is_an_order(found: Tensor, repeats: Sequence[Any]) -> bool:
+    """Whether ``found`` and ``repeats`` have each position along a dimension once, as sorts give
+    them, and ``found`` none before another that comes earlier in all repeats."""
+    alike = all(getattr(one, "shape", None) == found.shape for one in repeats)
+    for dim in range(found.dim() if alike else 0):
+        rows = torch.stack([found, *repeats]).movedim(dim + 1, -1)
+        if rows.sort(-1)[0].equal(torch.arange(rows.shape[-1]).to(rows).expand_as(rows)):
+            places = rows[1:].argsort(-1).gather(-1, rows[:1].long().expand_as(rows[1:]))
+            earlier = (one.unsqueeze(-2) < one.unsqueeze(-1) for one in places)
+            return not functools.reduce(torch.logical_and, earlier).triu(1).any()
+    return False
 
 
 def _resigned(wanted: Tensor, found: Tensor) -> Tensor:

@@ -470,14 +470,17 @@ def _is_float(value: Any) -> bool:
 
 
 def _found_among(func: Any, value: Tensor, given: Any) -> Tensor:
-    """Where a number is one of the operands', but for its sign. (A mean that happens to be the
-    middle one of several is computed.)"""
+    """Where a number is one of the operands', but for its sign, and no sum of several, nor a mean,
+    that happens to be one."""
     mean = func.name().startswith(("aten::mean", "aten::var_mean", "aten::std_mean"))
     if mean and value.numel() < given[0][0].numel():
         return torch.zeros_like(value, dtype=torch.bool)
     floats = [leaf.to(value.device) for leaf in map(real, _leaves(given)) if _is_float(leaf)]
     known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
-    return torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)
+    found = torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)
+    if func._overloadpacket.__name__ in _ADDING and _is_float(x := given[0][0]):
+        found &= func((x != 0).double(), *given[0][1:], **given[1]) <= 1
+    return found
 
 
 def real(value: Any) -> Any:

@@ -269,15 +269,10 @@ class _Reader:
     def view(self, number: int, every: list[ir.Value]) -> NestView:
         """The nest's view."""
         for value in every:
-            match value:
-                case ir.Load():
-                    self.add(Use.LOAD, value.buffer, value.index, value.indirect)
-                case ir.IndexValue():
-                    self.add(Use.INDEX, "", value.index, value.indirect)
-                case (
-                    ir.Constant() | ir.Masked() | ir.Compute() | ir.Reduce() | ir.Scan() | ir.Sort()
-                ):
-                    pass
+            if isinstance(value, ir.Load):
+                self.add(Use.LOAD, value.buffer, value.index, value.indirect)
+            elif isinstance(value, ir.IndexValue):
+                self.add(Use.INDEX, "", value.index, value.indirect)
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
             self.add(use, store.buffer, store.index, store.indirect, store.mask is not None)

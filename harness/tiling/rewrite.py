@@ -140,15 +140,7 @@ def _copy(
         case ir.Masked():
             body, other = copies.get(id(value.body)), builder.constant(value.other.number, dtype)
             return None if body is None else builder.masked(value.mask, body, other)
-        case (
-            ir.Constant()
-            | ir.Load()
-            | ir.IndexValue()
-            | ir.Compute()
-            | ir.Reduce()
-            | ir.Scan()
-            | ir.Sort()
-        ):
+        case _:
             return None
 
 

@@ -239,3 +239,20 @@ def test_sums_to_which_one_row_after_the_other_is_added(rows: int) -> None:
     assert found(lambda x: x.sum(0), lambda x: added(x[1:]), x) != []
     running = torch.stack([*itertools.accumulate(x)])
     assert found(lambda x: x.cumsum(0), lambda x: running, x) == []
+
+
+def test_a_sum_that_happens_to_be_another_element_is_rounded_as_any_other() -> None:
+    """In float64 on a CPU it is that element, and the least of both has its gradient (6001316)."""
+    unit = 2.0**-23
+    x = torch.tensor([[1.0, unit / 2, unit / 2], [1 + unit, 0.0, 0.0]]).requires_grad_()
+
+    def least(x: torch.Tensor, units: int = 0) -> tuple[torch.Tensor, ...]:
+        total, other = x.cumsum(1)[:, 2]
+        return (torch.stack([total + units * unit, other]).amin(),)
+
+    assert x[0].cumsum(0)[2] == x[1, 0]
+    assert found(least, lambda x: least(x, -1), x) == []
+    whole = torch.tensor([[1.0, 5.0, 4.0], [10.0, 0.0, 0.0]]).requires_grad_()
+    assert found(least, lambda x: least(x, -8), whole) != []
+    alone = torch.tensor([[0.0, 1 + unit, 0.0], [1 + unit, 0.0, 0.0]]).requires_grad_()
+    assert found(least, lambda x: least(x, -1), alone) != []

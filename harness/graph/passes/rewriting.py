@@ -70,10 +70,10 @@ class Emitter:
             number += 1
         return name
 
-    def full(self, shape: Sequence[sympy.Expr | int], number: int, dtype: DType, label: str) -> Ref:
-        """A row-major tensor that holds ``number`` everywhere."""
+    def full(self, shape: Sequence[sympy.Expr | int], fill: Arg, dtype: DType, label: str) -> Ref:
+        """A row-major tensor that holds the number ``fill`` everywhere."""
         kind = contiguous(dtype, shape)
-        return self.call(label, "aten.full.default", kind, kind.shape, number, dtype=dtype)
+        return self.call(label, "aten.full.default", kind, kind.shape, fill, dtype=dtype)
 
     def cast(self, source: Ref, dtype: DType, label: str) -> Ref:
         """``source`` converted to ``dtype``, in its own layout; a kernel need not round it."""

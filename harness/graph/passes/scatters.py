@@ -129,11 +129,17 @@ def _in_copies(found: _Scatter, copies: int, emitter: Emitter) -> None:
     if along < len(found.points) - 1:
         shape = (size, *(1 for _ in found.points[along + 1 :]))
         copy = emitter.view(copy, contiguous(index, shape), "turns")
-    zeros = emitter.full((copies, *found.kind.shape), 0, found.kind.dtype, "zeros")
+    shape, kind = (copies, *found.kind.shape), found.kind
+    zeros = emitter.full(shape, 0 if found.zero else -0.0, kind.dtype, "zeros")
     put = _added(zeros, (copy, *found.indices), found, emitter, "copies")
     label = "" if found.zero else "total"
-    total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, found.kind.dtype, label)
-    if label:
+    total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, kind.dtype, label)
+    if label:  # to a target of -0 that nobody meets -0 is added, of which a sum would be 0
+        truth, whole = contiguous(DType.BOOL, shape), emitter.type(total)
+        signs = emitter.call("signs", "aten.signbit.default", truth, put)
+        every = emitter.reduce("aten.amin.default", signs, (0,), False, DType.BOOL, "every")
+        least = emitter.call("negative", "aten.copysign.Scalar", whole, total, -1.0)
+        total = emitter.call("signed", "aten.where.self", whole, every, least, total)
         emitter.call("", "aten.add.Tensor", None, found.source, total)
 
 

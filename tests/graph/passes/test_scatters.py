@@ -65,6 +65,18 @@ def test_equal_in_float64(
     assert_close(replay(copied, inputs, "cpu"), replay(graph, inputs, "cpu"), 1e-12)
 
 
+def test_a_target_keeps_its_sign_unless_a_positive_number_is_added() -> None:
+    """0 was added to a target of -0 that no point meets, which made it 0."""
+    graph = scatter((4,), ((64,),), (64,), zero=False)
+    copied = copy_scatters(graph, lambda name, default: 8)
+    base, source = torch.full((4,), -0.0).double(), torch.tensor([1.0, -1, 0, -0.0]).double()
+    place, source = torch.tensor([1, 1, 2, 3]).repeat(16), source.repeat(16)
+    for at in (base, base + 1, -base):
+        (found,), (right,) = (replay(g, [place, source, at], "cpu") for g in (copied, graph))
+        assert found is not None and right is not None
+        assert found.equal(right) and found.signbit().equal(right.signbit())
+
+
 def test_only_many_points_for_few_targets() -> None:
     assert copies(scatter((32, 12), ((512, 512),), (512, 512, 12))) == 64
     assert copies(scatter((32, 12), ((64, 64),), (64, 64, 12))) == 1
@@ -136,8 +148,9 @@ def test_overwriting_scatters_stay() -> None:
     assert copy_scatters(graph, lambda name, default: 8) == graph
 
 
-def test_copies_cost_no_kernel_of_their_own() -> None:
-    graph = scatter((32, 4), ((256, 256),), (256, 256, 4))
+@pytest.mark.parametrize("zero", [True, False])
+def test_copies_cost_no_kernel_of_their_own(zero: bool) -> None:
+    graph = scatter((32, 4), ((256, 256),), (256, 256, 4), zero=zero)
     made = compile_graph(graph, H100)
     assert not made.failures
     assert dict(made.splits) == {"put": 64}
