@@ -92,6 +92,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.select_scatter.default: select_scatter,
         _aten.soft_margin_loss_backward.default: _soft_margin_backward,
         _aten.split.Tensor: split,
+        _aten.take.default: lambda x, at: _aten.index.Tensor(x.reshape(-1), [at]),
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
     }
