@@ -144,10 +144,8 @@ def text_lines(blocks: Sequence[Block], width: int | None) -> Iterator[Line]:
 
 def _prose(block: Text, width: int | None) -> Iterator[Line]:
     for line in clean(block.text).split("\n"):
-        parts = [line]
-        if block.wrapped:
-            parts = _wrapped(line, min(width or _PROSE, _PROSE)) or [""]
-        yield from ([(part, block.style)] for part in parts)
+        wrapped = _wrapped(line, min(width or _PROSE, _PROSE)) if block.wrapped else [line]
+        yield from ([(part, block.style)] for part in wrapped or [""])
 
 
 def _wrapped(text: str, room: int) -> list[str]:

@@ -256,6 +256,23 @@ def test_types_with_few_operators_are_given_to_no_others(compiler: Compiler) -> 
             assert torch.equal(found.float(), wanted.float()) and found.dtype is wanted.dtype
 
 
+def test_what_lies_in_another_order_may_have_a_type_that_torch_promotes_to_none(
+    compiler: Compiler,
+) -> None:
+    """Not even with a bool; torch ran the whole graph."""
+    x = torch.arange(6).to(torch.uint16).view(2, 3).t()
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        return [x == 4, torch.where(x == 4, x, x), y * 2]
+
+    given = (x, torch.randn(3, 2))
+    for found, wanted in zip(
+        torch.compile(function, backend=compiler)(*given), function(*given), strict=True
+    ):
+        assert found.stride() == wanted.stride() and torch.equal(found.float(), wanted.float())
+    assert [report.eager for report in compiler.reports] == [""]
+
+
 def test_infinities_that_only_16_bits_make_are_found(compiler: Compiler) -> None:
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = x.half()

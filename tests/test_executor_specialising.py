@@ -115,6 +115,7 @@ def test_calls_that_need_not_compute_the_same_way_are_compiled_apart() -> None:
         assert [run(kind) for kind in kinds] == [1, 1, 2, 3, 4]
         assert [run(number) for number in (1, 1.0, True, 1)] == [5, 6, 7, 5]
     assert [run(x), run(x.clone().requires_grad_()), run(x)] == [8, 9, 8]
+    assert [run([one, 2], 1) for one in (x, x[:1], x)] == [10, 11, 10]  # as compiled autograd calls
 
 
 def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:

@@ -35,7 +35,7 @@ def specialised(compile_for: Callable[[list[Any]], Callable[..., Any]]) -> Calla
     variants: dict[tuple[object, ...], Callable[..., Any]] = {}
 
     def run(*args: Any) -> Any:
-        key = (torch.is_grad_enabled(), *map(_size_key, args))
+        key = (torch.is_grad_enabled(), *map(_size_key, tree_leaves(args)))
         if key not in variants:
             variants[key] = compile_for(list(args))
         return variants[key](*args)

@@ -67,9 +67,8 @@ def _walk(first: Sequence[_Part], second: Sequence[_Part]) -> list[Common] | Non
 
 def _smaller(first: Size, second: Size) -> Size | None:
     """The one of two sizes that divides the other."""
-    if same(first, second) or divide(second, first) is not None:
-        return first
-    return second if divide(first, second) is not None else None
+    divides = same(first, second) or divide(second, first) is not None
+    return first if divides else second if divide(first, second) is not None else None
 
 
 def _parts(access: AffineAccess, dimensions: Sequence[int], candidate: Candidate) -> list[_Part]:

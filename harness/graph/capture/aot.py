@@ -19,6 +19,7 @@ import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd as through_autograd
 from torch._dynamo.exc import RestartAnalysis
+from torch._dynamo.source import FloatTensorSource
 from torch._functorch import aot_autograd, partitioners
 from torch._functorch import config as functorch_config
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -144,17 +145,15 @@ def trace(
         return _without_running(gm)
 
     def partition(
-        joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
+        joint: fx.GraphModule, inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         _for_gpu(joint)
         recompute_random(joint)
-        keep_compared(joint, num_fwd_outputs)
+        keep_compared(joint, options["num_fwd_outputs"])
         _record(joint, traced)
         if saved is None or rename is None:
-            return partitioners.min_cut_rematerialization_partition(
-                joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
-            )
-        return _cut_at(joint, saved, rename(traced), num_fwd_outputs)
+            return partitioners.min_cut_rematerialization_partition(joint, inputs, **options)
+        return _cut_at(joint, saved, rename(traced), options["num_fwd_outputs"])
 
     aot_function: Callable[..., Any] = aot_autograd.aot_function
     compiled = aot_function(
@@ -239,7 +238,9 @@ def _hand_on_sources(gm: fx.GraphModule, inputs: Sequence[Any]) -> None:
     context: Any = torch._guards.TracingContext.try_get()
     known = context.tensor_to_context if context else {}
     for node, x in zip(gm.graph.find_nodes(op="placeholder"), inputs, strict=False):
-        if isinstance(x, torch.Tensor) and x in known and hasattr(node, "_dynamo_source"):
+        if not (isinstance(x, torch.Tensor) and x in known and hasattr(node, "_dynamo_source")):
+            continue
+        if not isinstance(known[x].tensor_source, FloatTensorSource):
             known[x] = replace(known[x], tensor_source=node._dynamo_source)
 
 
@@ -362,11 +363,9 @@ def run_eagerly(gm: fx.GraphModule) -> Callable[..., Any]:
 
 
 def _record(gm: fx.GraphModule, traced: Traced) -> None:
-    for node in gm.graph.nodes:
-        if node.op in ("call_function", "get_attr"):
-            traced.joint_names.append((node.name, _short(node)))
-        elif node.op == "placeholder":
-            traced.placeholders.append(node.name)
+    calls = (node for node in gm.graph.nodes if node.op in ("call_function", "get_attr"))
+    traced.joint_names += [(node.name, _short(node)) for node in calls]
+    traced.placeholders += [node.name for node in gm.graph.find_nodes(op="placeholder")]
 
 
 def _short(node: fx.Node) -> str:

@@ -21,6 +21,7 @@ from torch._prims_common import (
 )
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from harness.graph.capture.libraries.calls import MARKED
 from harness.graph.capture.strides import image_stride, laid_out
@@ -49,6 +50,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
         _aten._cdist_forward.default: cdist,
         **{o: functools.partial(_filled, o) for o in (_aten.full.default, _aten.full_like.default)},
+        _aten.scalar_tensor.default: _number,
         **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
         **{
             packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
@@ -79,9 +81,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
         ),
         **_around(_sampled, "grid_sampler_2d"),
-        **_around(
-            lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
-        ),
+        **_around(lambda op, x, *n: NotImplemented if x.is_complex() else op(x, *n), "nan_to_num"),
         **_around(  # torch's rule takes NaN for a number that is cut off
             lambda rule, grad, x, *eps: torch.where(x.isnan(), torch.nan, rule(grad, x, *eps)),
             "logit_backward",
@@ -92,6 +92,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.select_scatter.default: select_scatter,
         _aten.soft_margin_loss_backward.default: _soft_margin_backward,
         _aten.split.Tensor: split,
+        _aten.take.default: lambda x, at: _aten.index.Tensor(x.reshape(-1), [at]),
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
     }
@@ -278,6 +279,13 @@ def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) ->
     return _aten.mul.Tensor(ones, value).to(ones.dtype)
 
 
+def _number(value: Any, **options: Any) -> Any:
+    """Of a float that a caller gives: by a product. Torch compiles each that more would read."""
+    symbols = value.node.expr.free_symbols if isinstance(value, torch.SymFloat) else ()
+    given = any(symbol_is_type(one, SymT.FLOAT) for one in symbols)
+    return _filled(_aten.full.default, (), value, **options) if given else NotImplemented
+
+
 def _scaled(op: Callable[..., Any], x: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """A sum with a factor that follows from unknown sizes: of a product, which kernels have."""
     if not isinstance(alpha, torch.SymFloat | torch.SymInt):
@@ -342,9 +350,8 @@ def cdist(x: Tensor, other: Tensor, p: float, mode: int | None) -> Any:
     """``_cdist_forward``: the norm of every difference of rows, unless Euclidean distances are to
     come from a matrix product (``mode`` 1, and by itself from 26 rows on)."""
     rows = (x.shape[-2], other.shape[-2])
-    if not all(isinstance(n, int) for n in (*rows, x.shape[-1])):
-        return NotImplemented
-    if p == 2 and (mode == 1 or (mode != 2 and max(rows) > 25)):
+    known = all(isinstance(n, int) for n in (*rows, x.shape[-1]))
+    if not known or (p == 2 and (mode == 1 or (mode != 2 and max(rows) > 25))):
         return NotImplemented
     return torch.linalg.vector_norm(x.unsqueeze(-2) - other.unsqueeze(-3), p, -1)
 
@@ -424,19 +431,17 @@ def embedding_dense_backward(
     return _aten.index_put(table, [indices], rows, True).to(grad_output.dtype)
 
 
-def _large_embedding_backward(
-    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, by_frequency: bool
-) -> Tensor:
+def _large_embedding_backward(*given: Any) -> Tensor:
     """As ``embedding_dense_backward``. A large table of 16-bit numbers is never made in float32 if
     only few of its rows are looked up: these are added up in a table of their own, at the place of
     the first index of each row, and every index then writes the total of its row."""
+    grad_output, indices, num_weights, padding_idx, by_frequency = given
     count, width = indices.numel(), grad_output.shape[-1]
     known = all(type(n) is int for n in (count, width, num_weights))
     saved = 8 * num_weights * width  # bytes: float32 is neither written nor read
     more = 8 * count * (count + 2 * width)  # comparing indices, and the rows that are looked up
     large = known and grad_output.itemsize == 2 and saved >= max(LARGE_TABLE, 2 * more)
     if not large or not count or by_frequency:
-        given = (grad_output, indices, num_weights, padding_idx, by_frequency)
         return embedding_dense_backward(*given)
     at, places = indices.reshape(count), torch.arange(count, device=indices.device)
     first = torch.where(at[:, None] == at, places, count - 1).amin(1)

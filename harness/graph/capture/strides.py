@@ -415,7 +415,7 @@ def _wanted(value: Any, tensors: Sequence[Tensor], chosen: bool = False) -> tupl
         # is chosen by keeps its type.)
         typed = range(chosen, len(tensors))
         types = [tensors[n].dtype for n in typed if tensors[n].dim()]
-        common = functools.reduce(torch.promote_types, types, torch.bool)
+        common = functools.reduce(torch.promote_types, types or [torch.bool])
         for n in typed:
             if tensors[n].dtype is not common and not _is_dense(*operands[n]):
                 operands[n] = operands[n][0], elementwise_strides(operands[n][0], [operands[n]])

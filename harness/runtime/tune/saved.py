@@ -69,11 +69,10 @@ class Saved:
 def storages(tensors: Sequence[Any]) -> dict[int, torch.Tensor]:
     """A view of every byte of each distinct storage behind ``tensors``, by its address."""
     seen: dict[int, torch.Tensor] = {}
-    for tensor in tensors:
-        if isinstance(tensor, torch.Tensor):
-            storage = tensor.detach().untyped_storage()
-            whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-            seen.setdefault(storage.data_ptr(), whole.set_(storage))
+    for tensor in (one for one in tensors if isinstance(one, torch.Tensor)):
+        storage = tensor.untyped_storage()  # (a call of ATen may be given a number for a tensor)
+        whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+        seen.setdefault(storage.data_ptr(), whole.set_(storage))
     return seen
 
 

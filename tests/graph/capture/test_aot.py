@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -79,3 +80,26 @@ def test_a_size_of_what_a_later_argument_is_a_view_of_has_a_guard(
         x = torch.randn(rows)
         torch.testing.assert_close(run(x), function(x))
     assert [text for report in compiler.reports for text in report.failures] == []
+
+
+_OF_A_NUMBER: dict[str, Callable[[torch.Tensor, float], torch.Tensor]] = {
+    "products": lambda x, number: x * number - number / (x.abs() + 1),
+    "lerp": lambda x, number: x.lerp(2 * x, number),
+    "comparisons": lambda x, number: x * (x > number),
+    "bounds": lambda x, number: x.clamp(min=number),
+    "filled": lambda x, number: x.masked_fill(x > 0, number),
+    "integers": lambda x, number: x.masked_fill(x > 0, number * 9).int().clamp(max=number),
+}
+
+
+@pytest.mark.parametrize("name", _OF_A_NUMBER)
+def test_a_number_that_changes_is_compiled_for_any(compiler: Compiler, name: str) -> None:
+    """Torch compiles one number after the other where it cannot make a tensor of it: where Dynamo
+    knew it by the caller's float and AOTAutograd by a tensor's, and where a call read it that
+    torch does not know."""
+    function = _OF_A_NUMBER[name]
+    run = torch.compile(function, backend=compiler)
+    for number in (0.5, 0.25, 0.125, 0.75, 0.625):
+        x = torch.randn(3)
+        torch.testing.assert_close(run(x, number), function(x, number))
+    assert len(compiler.compiled) == 2  # of 0.5, and of any

@@ -400,3 +400,16 @@ def test_so_are_those_of_exported_programs(devices: Devices, mode: str) -> None:
     named = torch.compile(lambda x: op.vec(x, None, False, [1.7, 2.0]), backend=compiler)(x)
     assert torch.equal(whole, op(x, [7, 13], False))
     assert torch.equal(named, op.vec(x, None, False, [1.7, 2.0]))
+
+
+def test_one_place_is_taken(compiler: Compiler) -> None:
+    """An index without dimensions is no number that torch reads while it traces."""
+    at, x = torch.randint(-6, 6, ()), torch.randn(2, 3, requires_grad=True)
+
+    def function(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return x.exp().take(at) * 2 + x.sum().take(at.new_zeros(()))
+
+    found, wanted = torch.compile(function, backend=compiler)(x, at), function(x, at)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(*(torch.autograd.grad(out, x) for out in (found, wanted)))
+    assert all(report.kernels and not report.eager for report in compiler.reports)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from harness.backend import Compiler
 from harness.errors import CheckFailed, HarnessError, OutOfMemory, WorkerDied
 from harness.heuristics.facts import Config
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult
@@ -172,3 +173,13 @@ def test_a_closed_pool_says_so() -> None:
     pool.close()
     with pytest.raises(HarnessError, match="closed"):
         pool.check(emitted.POINTWISE)
+
+
+def test_a_number_is_an_argument_like_any_tensor(compiler: Compiler) -> None:
+    """Autograd keeps a factor as a tensor of a number, for which ATen's calls get the number
+    itself while anyone looks at them, as AOTAutograd does at a graph's first call."""
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend=compiler)):
+        x = torch.ones(3, requires_grad=True)
+        (x * 3).exp().sum().backward()
+    torch.testing.assert_close(x.grad, 3 * (3 * x).exp())
+    assert compiler.reports and not any(report.eager for report in compiler.reports)
