@@ -16,7 +16,6 @@ from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch
 from harness.runtime.compile import binary as binaries
-from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.module import config_dict
@@ -389,50 +388,7 @@ def test_what_a_launch_will_try_after_a_candidate_that_spills_is_compiled_ahead(
     assert kernel.config == kernel.loaded.configs[1]
 
 
-def test_workers_that_have_started_compile_few_kernels_too(
-    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And there are as many as the largest graph can use, not the first."""
-    asked: list[tuple[str, int]] = []
-
-    class Pool:
-        def __init__(self, workers: int, _cache: Path) -> None:
-            asked.append(("workers", workers))
-
-        def widen(self, workers: int) -> None:
-            asked.append(("workers", workers))
-
-        def each(self, jobs: list[Any], begin: Any) -> list[Any]:
-            asked.append(("kernels", len(jobs)))
-            return []
-
-        def close(self) -> None:
-            pass
-
-    monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
-    kernels = SelectedKernels(H100, cache=tmp_path, jobs=6)
-    for first, count in ((0, 1), (1, 8), (9, 2), (11, 30)):
-        numbers = range(first, first + count)
-        kernels.prefetch(emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in numbers)
-        kernels.ahead.wait()
-    kernels.close()
-    sizes = [count for what, count in asked if what == "kernels"]
-    assert sizes == [8, 2, 30] and asked[0] == ("workers", 4)
-    assert max(count for what, count in asked if what == "workers") == 6
-
-
-def test_a_pool_is_widened() -> None:
-    pool = CompilePool(2)
-    pool.widen(1)
-    assert pool.workers == 2
-    pool.widen(4)
-    names = [place.device.name for place in pool._places]
-    assert names == ["cpu 0", "cpu 1", "cpu 2", "cpu 3"]
-    assert len({replace(place.device, name="") for place in pool._places}) == 1
-    pool.close()
-
-
 def test_few_kernels_start_no_process(driver: FakeDriver, tmp_path: Path) -> None:
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([emitted.POINTWISE])
-    assert kernels.ahead._pool is None
+    assert not kernels.ahead._workers
