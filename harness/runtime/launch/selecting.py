@@ -236,15 +236,6 @@ class Ahead:
     _closed: bool = False
     _owner: int = field(default_factory=os.getpid)
 
-    def start(self, workers: int) -> None:
-        """Have as many workers at least, or as many as there may be."""
-        for _ in range(min(self.jobs, workers) - len(self._workers)):
-            pool = CompilePool(1, self.cache)
-            # A daemon, so that the end of the program waits for nothing that is compiled ahead.
-            thread = threading.Thread(target=self._serve, args=(pool,), daemon=True)
-            self._workers[thread] = pool
-            thread.start()
-
     def begin(self, jobs: Sequence[CompileJob]) -> None:
         """Compile ``jobs``, which are in the order in which workers should begin them, after those
         of earlier graphs, which are launched first. Not in a fork, which has no workers."""
@@ -252,7 +243,12 @@ class Ahead:
             with self._changed:
                 self._waiting += jobs
                 self._changed.notify_all()
-            self.start(len(self._waiting) // 2)
+            for _ in range(min(self.jobs, len(self._waiting) // 2) - len(self._workers)):
+                pool = CompilePool(1, self.cache)
+                # A daemon, so that the end of the program waits for nothing compiled ahead.
+                thread = threading.Thread(target=self._serve, args=(pool,), daemon=True)
+                self._workers[thread] = pool
+                thread.start()
 
     def take(self, module_text: str) -> None:
         """Leave a kernel to this process: no worker begins it any more, and one that has begun it
@@ -261,13 +257,6 @@ class Ahead:
             with self._changed:
                 self._taken.add(module_text)
                 self._changed.wait_for(lambda: module_text not in self._begun.values())
-
-    def wait(self) -> None:
-        """Wait until everything is compiled. What could not be is compiled again by its launch,
-        which says why it fails."""
-        with self._changed:
-            while self._begun or (self._waiting and self._workers):
-                self._changed.wait()
 
     def close(self) -> None:
         """End the worker processes, if they are this process's."""
@@ -297,12 +286,11 @@ class Ahead:
         """What this thread compiles next, as soon as there is something; None at the end."""
         with self._changed:
             self._begun.pop(me := threading.current_thread(), None)
+            self._changed.notify_all()
             while not self._closed:
                 while self._waiting:
                     if (job := self._waiting.pop(0)).module_text not in self._taken:
                         self._begun[me] = job.module_text
-                        self._changed.notify_all()
                         return job
-                self._changed.notify_all()
                 self._changed.wait_for(lambda: self._waiting or self._closed)
         return None

@@ -77,6 +77,14 @@ def ahead(workers: Workers, tmp_path: Path) -> Iterator[Ahead]:
     made.close()
 
 
+def compiled(ahead: Ahead) -> None:
+    """Wait until everything is, that can be."""
+    with ahead._changed:
+        ahead._changed.wait_for(
+            lambda: not ahead._begun and not (ahead._waiting and ahead._workers)
+        )
+
+
 def taken(ahead: Ahead, text: str) -> threading.Thread:
     thread = threading.Thread(target=ahead.take, args=(text,), daemon=True)
     thread.start()
@@ -87,7 +95,7 @@ def test_no_worker_begins_what_a_launch_has_taken(ahead: Ahead, workers: Workers
     for number in (4, 1):
         ahead.take(f"kernel {number}")
     workers.tell(6)
-    ahead.wait()
+    compiled(ahead)
     assert workers.began == [f"kernel {number}" for number in (0, 2, 3, 5)]
 
 
@@ -107,7 +115,7 @@ def test_a_launch_goes_on_when_workers_are_lost(ahead: Ahead, workers: Workers) 
     workers.tell(lost=True)
     launch.join()
     ahead.take("kernel 5")
-    ahead.wait()
+    compiled(ahead)
 
 
 def test_a_fork_waits_for_no_worker(ahead: Ahead) -> None:
@@ -128,7 +136,7 @@ def test_a_graph_waits_for_no_end_of_an_earlier_one(workers: Workers, tmp_path: 
     assert len(ahead._workers) == 4  # one for each two that wait
     assert workers.began == [f"kernel {number}" for number in range(4)]  # which run first
     workers.tell(99)
-    ahead.wait()
+    compiled(ahead)
     ahead.begin(more * 4)
     assert len(ahead._workers) == 5
     ahead.close()
@@ -153,7 +161,7 @@ def test_workers_that_have_started_compile_few_kernels_too(
     assert not ahead._workers
     ahead.begin(JOBS[2:])
     ahead.begin(JOBS[:1])
-    ahead.wait()
+    compiled(ahead)
     ahead.close()
     assert sorted(workers.began) == [f"kernel {number}" for number in (0, 2, 3, 4, 5)]
 

@@ -24,6 +24,7 @@ from harness.target import H100
 from tests.codegen.kernels import modules
 from tests.runtime import emitted
 from tests.runtime.launch.fake_driver import FakeDriver
+from tests.runtime.launch.test_ahead import compiled
 from tests.runtime.measured import metrics
 
 
@@ -335,7 +336,7 @@ def test_kernels_are_compiled_ahead_for_the_sizes_of_the_first_call(
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch(texts)
     kernels.prefetch(texts, {"xnumel": 100})
-    kernels.ahead.wait()
+    compiled(kernels.ahead)
     for text in texts:
         (config, *_) = kernels.get(text).loaded.at([None, None, None, 100], H100).configs
         assert config.blocks == (("XBLOCK", 1024), ("xnumel", 4))
@@ -349,7 +350,7 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(6)]
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([*texts, emitted.BROKEN])
-    kernels.ahead.wait()
+    compiled(kernels.ahead)
     for text in texts:  # the second only where the first spills
         first, second = kernels.get(text).loaded.configs
         assert binaries.find(tmp_path, binaries.artifact(text, first, H100))
@@ -373,7 +374,7 @@ def test_what_a_launch_will_try_after_a_candidate_that_spills_is_compiled_ahead(
     text, driver.arguments = emitted.SPILLING, 2
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([text, *(emitted.POINTWISE.replace("= 3", f"= {n}") for n in range(3))])
-    kernels.ahead.wait()
+    compiled(kernels.ahead)
     kernels.close()
     spills = iter((100, 0))
     plain = driver.load
