@@ -64,7 +64,7 @@ from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.runtime.launch.host import collector_paused, on_device, raw_stream
+from harness.runtime.launch.host import compiling, on_device, raw_stream
 from harness.runtime.launch.launcher import expect
 from harness.runtime.launch.observing import Asserted, Bandwidth, Guarded, Traced, unguarded
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
@@ -312,7 +312,7 @@ class Compiler:
             self._tell("sizes are compiled one by one", "graph", str(error))
             return specialised(functools.partial(self._aot, gm))
 
-    @collector_paused()
+    @compiling
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
         dump = Dump(settings.current().dump)
@@ -340,7 +340,7 @@ class Compiler:
             tell(error)
             return gm
 
-    @collector_paused()
+    @compiling
     def _compile(
         self, parent: Dump, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:

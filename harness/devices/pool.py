@@ -13,7 +13,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait as ready
 from pathlib import Path
@@ -67,12 +67,10 @@ class _Place:
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Jobs in hand. ``begin`` is what ``each`` is given; ``resent`` those whose worker had ended
-    before it could read them."""
+    """Jobs in hand. ``resent`` are those whose worker had ended before it could read them."""
 
     jobs: Sequence[Job]
     waiting: list[int]
-    begin: Callable[[int], bool]
     resent: set[int] = field(default_factory=set)
     unchecked: bool = True
 
@@ -118,14 +116,6 @@ class Pool(Closing):
         with self._claimed():
             for place in self._places:
                 self._require_worker(place)
-
-    def widen(self, workers: int) -> None:
-        """Have as many workers at least, all like the first, from the next list of jobs on."""
-        with self._claimed():
-            first = self._places[0].device
-            more = range(len(self._places), workers)
-            named = (replace(first, name=f"cpu {number}") for number in more)
-            self._places += [_Place(device) for device in named]
 
     def close(self) -> None:
         """End every worker, and what a thread waits for with them. The pool cannot be used
@@ -187,17 +177,13 @@ class Pool(Closing):
         """Every job's answer in order; a failed job's answer is its ``HarnessError``."""
         return [answer for _, answer in sorted(self.each(jobs), key=lambda found: found[0])]
 
-    def each(
-        self, jobs: Sequence[Job], begin: Callable[[int], bool] = lambda _: True
-    ) -> Iterator[Answer]:
+    def each(self, jobs: Sequence[Job]) -> Iterator[Answer]:
         """(index, answer) of every job as they finish; a failed job's answer is its
-        ``HarnessError``. ``begin`` is asked right before a worker gets a job, which is not done
-        (answer None) if it is wanted no more. Jobs still running when the iteration is left are
-        abandoned."""
+        ``HarnessError``. Jobs still running when the iteration is left are abandoned."""
         with self._claimed():
             for place in self._places:
                 place.gone, place.tries = None, 0
-            batch = _Batch(jobs, list(range(len(jobs))), begin)
+            batch = _Batch(jobs, list(range(len(jobs))))
             left = len(jobs)
             while left:
                 with self._lock:
@@ -287,9 +273,6 @@ class Pool(Closing):
                 failures += self._sent(batch, place, replace(opening, known=place.facts), None)
                 continue
             batch.waiting.remove(index)
-            if not batch.begin(index):
-                failures.append((index, None))
-                continue
             worker.job = index
             failures.extend(self._sent(batch, place, batch.jobs[index], index))
         return failures

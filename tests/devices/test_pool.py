@@ -68,18 +68,6 @@ def test_answers_come_as_they_finish_or_in_order(two: Pool, tmp_path: Path) -> N
     assert two.all([Do(n) for n in range(20)]) == list(range(20))
 
 
-def test_what_is_wanted_no_more_is_not_done(two: Pool) -> None:
-    asked: list[int] = []
-
-    def begin(index: int) -> bool:
-        asked.append(index)
-        return index % 2 == 0
-
-    answers = sorted(two.each([Do(n) for n in range(5)], begin))
-    assert answers == [(0, 0), (1, None), (2, 2), (3, None), (4, 4)]
-    assert sorted(asked) == [0, 1, 2, 3, 4]
-
-
 def test_a_bad_job_costs_itself_alone(two: Pool) -> None:
     bad = ["crash", "fail", "unpicklable", "lose"]
     answers = two.all([Do("before"), *map(Do, bad), Missing(), Do(lambda: 0), Do("after")])

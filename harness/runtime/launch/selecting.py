@@ -228,65 +228,69 @@ class Ahead:
 
     cache: Path | None
     jobs: int
-    _pool: CompilePool | None = None
-    _threads: list[threading.Thread] = field(default_factory=list)
-    _closed: bool = False
+    _waiting: list[CompileJob] = field(default_factory=list)
     _taken: set[str] = field(default_factory=set)
-    _begun: dict[str, threading.Event] = field(default_factory=dict)
+    _workers: dict[threading.Thread, CompilePool] = field(default_factory=dict)
+    _begun: dict[threading.Thread, str] = field(default_factory=dict)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _closed: bool = False
     _owner: int = field(default_factory=os.getpid)
 
     def begin(self, jobs: Sequence[CompileJob]) -> None:
-        """Compile ``jobs``, which are in the order in which workers should begin them."""
-        if not jobs or (self._pool is None and len(jobs) <= _FEW):
-            return
-        if self._pool is None:
-            self._pool = CompilePool(min(self.jobs, len(jobs) // 2), self.cache)
-        # A daemon, so that the end of the program waits for nothing that is compiled ahead.
-        thread = threading.Thread(target=self._compile, args=(self._pool, jobs), daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        """Compile ``jobs``, which are in the order in which workers should begin them, after those
+        of earlier graphs, which are launched first. Not in a fork, which has no workers."""
+        if os.getpid() == self._owner and (self._workers or len(jobs) > _FEW):
+            with self._changed:
+                self._waiting += jobs
+                self._changed.notify_all()
+            for _ in range(min(self.jobs, len(self._waiting) // 2) - len(self._workers)):
+                pool = CompilePool(1, self.cache)
+                # A daemon, so that the end of the program waits for nothing compiled ahead.
+                thread = threading.Thread(target=self._serve, args=(pool,), daemon=True)
+                self._workers[thread] = pool
+                thread.start()
 
     def take(self, module_text: str) -> None:
         """Leave a kernel to this process: no worker begins it any more, and one that has begun it
         is waited for, which ends sooner than what would begin only now."""
-        self._taken.add(module_text)
-        begun = self._begun.get(module_text)
-        if begun is not None and os.getpid() == self._owner:  # a fork has no thread that hears it
-            begun.wait()
-
-    def wait(self) -> None:
-        """Wait until everything is compiled. What could not be is compiled again by its launch,
-        which says why it fails."""
-        while self._threads:
-            self._threads.pop().join()
+        if os.getpid() == self._owner:  # a fork has no thread that it could hear
+            with self._changed:
+                self._taken.add(module_text)
+                self._changed.wait_for(lambda: module_text not in self._begun.values())
 
     def close(self) -> None:
-        """End the worker processes."""
-        self._closed = True
-        self.wait()
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        """End the worker processes, if they are this process's."""
+        if os.getpid() != self._owner:
+            return
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread, pool in [*self._workers.items()]:
+            thread.join()
+            pool.close()
 
-    def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
-        texts = [job.module_text for job in jobs]
-        ends = {text: threading.Event() for text in texts}
-
-        def begin(index: int) -> bool:
-            # In this order: ``take`` says that it takes a kernel before it looks here.
-            self._begun[texts[index]] = ends[texts[index]]
-            return texts[index] not in self._taken
-
+    def _serve(self, pool: CompilePool) -> None:
         try:
-            pool.widen(min(self.jobs, len(jobs) // 2))
-            for index, error in pool.each(jobs, begin):
-                ends[texts[index]].set()
+            while (job := self._next()) is not None:
+                ((_, error),) = pool.each([job])
                 if error is not None:
-                    _log.info("%s: %s", modules.text_hash(texts[index]), error)
-                if self._closed:
-                    return
-        except HarnessError as error:  # no workers: every launch compiles for itself
+                    _log.info("%s: %s", modules.text_hash(job.module_text), error)
+        except HarnessError as error:  # no worker: launches compile for themselves
             _log.warning("kernels are not compiled ahead: %s", error)
-        finally:
-            for end in ends.values():
-                end.set()
+            with self._changed:
+                self._begun.pop(threading.current_thread(), None)
+                self._workers.pop(threading.current_thread()).close()
+                self._changed.notify_all()
+
+    def _next(self) -> CompileJob | None:
+        """What this thread compiles next, as soon as there is something; None at the end."""
+        with self._changed:
+            self._begun.pop(me := threading.current_thread(), None)
+            self._changed.notify_all()
+            while not self._closed:
+                while self._waiting:
+                    if (job := self._waiting.pop(0)).module_text not in self._taken:
+                        self._begun[me] = job.module_text
+                        return job
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+        return None

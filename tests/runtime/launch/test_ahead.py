@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,65 +12,77 @@ import pytest
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.compile.static import CompileJob
-from harness.runtime.launch.selecting import Ahead
+from harness.runtime.launch.selecting import Ahead, SelectedKernels
 from harness.target import H100
 from tests.runtime import emitted
 
 JOBS = [CompileJob(f"kernel {n}", H100, Config((), 1)) for n in range(6)]
 
 
-class Pool:
-    """Begins jobs when it is told to, and ends them likewise."""
+class Workers:
+    """All that there are. They end jobs when they are told to, or are lost."""
 
-    def __init__(self, _workers: int, _cache: Path) -> None:
-        self.began: list[int] = []
+    def __init__(self) -> None:
+        self.began: list[str] = []
         self.changed = threading.Condition()
-        self.allowed = self.ended = 0
+        self.ended = 0
         self.lost = False
 
-    def widen(self, workers: int) -> None: ...
-
-    def close(self) -> None: ...
-
-    def each(
-        self, jobs: Sequence[CompileJob], begin: Callable[[int], bool]
-    ) -> Iterator[tuple[int, HarnessError | None]]:
-        for index in range(len(jobs)):
-            with self.changed:
-                self.changed.wait_for(lambda index=index: self.allowed > index or self.lost)
-            if begin(index):
-                with self.changed:
-                    self.began.append(index)
-                    self.changed.notify_all()
-                    self.changed.wait_for(lambda index=index: self.ended > index or self.lost)
-            if self.lost:
-                raise HarnessError("no workers")
-            yield index, None
-
-    def tell(self, allowed: int = 0, ended: int = 0, lost: bool = False) -> None:
+    def tell(self, ended: int = 0, lost: bool = False) -> None:
         with self.changed:
-            self.allowed, self.ended, self.lost = allowed, ended, lost
+            self.ended, self.lost = ended, lost
             self.changed.notify_all()
 
     def wait_for(self, began: int) -> None:
         with self.changed:
-            self.changed.wait_for(lambda: began in self.began)
+            self.changed.wait_for(lambda: len(self.began) >= began)
+
+
+class Pool:
+    """One of them."""
+
+    all: Workers
+
+    def __init__(self, _workers: int, _cache: Path) -> None: ...
+
+    def close(self) -> None: ...
+
+    def each(self, jobs: list[CompileJob]) -> list[tuple[int, None]]:
+        (job,) = jobs
+        with self.all.changed:
+            self.all.began.append(job.module_text)
+            number = len(self.all.began)
+            self.all.changed.notify_all()
+            self.all.changed.wait_for(lambda: self.all.ended >= number or self.all.lost)
+        if self.all.lost:
+            raise HarnessError("no workers")
+        return [(0, None)]
 
 
 @pytest.fixture
-def ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Ahead]:
+def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
+    made = Workers()
+    monkeypatch.setattr(Pool, "all", made, raising=False)
     monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
-    made = Ahead(tmp_path, 2)
+    return made
+
+
+@pytest.fixture
+def ahead(workers: Workers, tmp_path: Path) -> Iterator[Ahead]:
+    made = Ahead(tmp_path, 1)
     made.begin(JOBS)
+    workers.wait_for(1)
     yield made
-    if made._pool is not None:
-        pool_of(made).tell(6, 6)
-        made.close()
+    workers.tell(99)
+    made.close()
 
 
-def pool_of(ahead: Ahead) -> Pool:
-    assert isinstance(ahead._pool, Pool)
-    return ahead._pool
+def compiled(ahead: Ahead) -> None:
+    """Wait until everything is, that can be."""
+    with ahead._changed:
+        ahead._changed.wait_for(
+            lambda: not ahead._begun and not (ahead._waiting and ahead._workers)
+        )
 
 
 def taken(ahead: Ahead, text: str) -> threading.Thread:
@@ -79,50 +91,60 @@ def taken(ahead: Ahead, text: str) -> threading.Thread:
     return thread
 
 
-def test_no_worker_begins_what_a_launch_has_taken(ahead: Ahead) -> None:
+def test_no_worker_begins_what_a_launch_has_taken(ahead: Ahead, workers: Workers) -> None:
     for number in (4, 1):
         ahead.take(f"kernel {number}")
-    pool_of(ahead).tell(6, 6)
-    ahead.wait()
-    assert pool_of(ahead).began == [0, 2, 3, 5]
+    workers.tell(6)
+    compiled(ahead)
+    assert workers.began == [f"kernel {number}" for number in (0, 2, 3, 5)]
 
 
-def test_a_launch_waits_for_the_worker_that_compiles_its_kernel(ahead: Ahead) -> None:
-    pool = pool_of(ahead)
-    pool.tell(1)
-    pool.wait_for(0)
+def test_a_launch_waits_for_the_worker_that_compiles_its_kernel(
+    ahead: Ahead, workers: Workers
+) -> None:
     launch = taken(ahead, "kernel 0")
     ahead.take("kernel 1")  # which nobody has begun
     assert launch.is_alive()
-    pool.tell(1, 1)
+    workers.tell(1)
     launch.join()
     ahead.take("kernel 0")  # again: for other sizes
 
 
-def test_a_launch_goes_on_when_workers_are_lost(ahead: Ahead) -> None:
-    pool = pool_of(ahead)
-    pool.tell(1)
-    pool.wait_for(0)
+def test_a_launch_goes_on_when_workers_are_lost(ahead: Ahead, workers: Workers) -> None:
     launch = taken(ahead, "kernel 0")
-    pool.tell(lost=True)
+    workers.tell(lost=True)
     launch.join()
     ahead.take("kernel 5")
+    compiled(ahead)
 
 
 def test_a_fork_waits_for_no_worker(ahead: Ahead) -> None:
-    pool_of(ahead).tell(1)
-    pool_of(ahead).wait_for(0)
     if (child := os.fork()) == 0:
         ahead.take("kernel 0")
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_a_graph_waits_for_no_end_of_an_earlier_one(workers: Workers, tmp_path: Path) -> None:
+    """Its kernels have workers of their own, while those of the earlier graph are at work."""
+    ahead = Ahead(tmp_path, 5)
+    ahead.begin(JOBS[:4])
+    workers.wait_for(2)
+    more = [CompileJob(f"backward {n}", H100, Config((), 1)) for n in range(6)]
+    ahead.begin(more)
+    workers.wait_for(4)
+    assert len(ahead._workers) == 4  # one for each two that wait
+    assert workers.began == [f"kernel {number}" for number in range(4)]  # which run first
+    workers.tell(99)
+    compiled(ahead)
+    ahead.begin(more * 4)
+    assert len(ahead._workers) == 5
+    ahead.close()
+
+
 def test_what_takes_long_to_compile_is_begun_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from harness.runtime.launch.selecting import SelectedKernels
-
     seen: list[CompileJob] = []
     monkeypatch.setattr(Ahead, "begin", lambda _, jobs: seen.extend(jobs))
     texts = [emitted.POINTWISE, emitted.SPILLING, emitted.ROW_SUM]
@@ -130,16 +152,25 @@ def test_what_takes_long_to_compile_is_begun_first(
     assert [job.module_text for job in seen] == [texts[1], texts[2], texts[0]]
 
 
-def test_nothing_is_begun_once_it_is_closed(ahead: Ahead, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool, wait = pool_of(ahead), Ahead.wait
-    pool.tell(1)
-    pool.wait_for(0)
+def test_workers_that_have_started_compile_few_kernels_too(
+    workers: Workers, tmp_path: Path
+) -> None:
+    ahead = Ahead(tmp_path, 2)
+    workers.tell(99)
+    ahead.begin(JOBS[:1])
+    assert not ahead._workers
+    ahead.begin(JOBS[2:])
+    ahead.begin(JOBS[:1])
+    compiled(ahead)
+    ahead.close()
+    assert sorted(workers.began) == [f"kernel {number}" for number in (0, 2, 3, 4, 5)]
 
-    def end_jobs_and_wait(self: Ahead) -> None:
-        pool.tell(6, 6)
-        wait(self)
 
-    with monkeypatch.context() as while_closing:
-        while_closing.setattr(Ahead, "wait", end_jobs_and_wait)
-        ahead.close()
-    assert pool.began == [0]
+def test_nothing_is_begun_once_it_is_closed(ahead: Ahead, workers: Workers) -> None:
+    closing = threading.Thread(target=ahead.close)
+    closing.start()
+    while not ahead._closed:
+        pass
+    workers.tell(6)
+    closing.join()
+    assert workers.began == ["kernel 0"]

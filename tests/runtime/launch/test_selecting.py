@@ -16,7 +16,6 @@ from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch
 from harness.runtime.compile import binary as binaries
-from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.module import config_dict
@@ -25,6 +24,7 @@ from harness.target import H100
 from tests.codegen.kernels import modules
 from tests.runtime import emitted
 from tests.runtime.launch.fake_driver import FakeDriver
+from tests.runtime.launch.test_ahead import compiled
 from tests.runtime.measured import metrics
 
 
@@ -336,7 +336,7 @@ def test_kernels_are_compiled_ahead_for_the_sizes_of_the_first_call(
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch(texts)
     kernels.prefetch(texts, {"xnumel": 100})
-    kernels.ahead.wait()
+    compiled(kernels.ahead)
     for text in texts:
         (config, *_) = kernels.get(text).loaded.at([None, None, None, 100], H100).configs
         assert config.blocks == (("XBLOCK", 1024), ("xnumel", 4))
@@ -350,7 +350,7 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(6)]
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([*texts, emitted.BROKEN])
-    kernels.ahead.wait()
+    compiled(kernels.ahead)
     for text in texts:  # the second only where the first spills
         first, second = kernels.get(text).loaded.configs
         assert binaries.find(tmp_path, binaries.artifact(text, first, H100))
@@ -374,7 +374,7 @@ def test_what_a_launch_will_try_after_a_candidate_that_spills_is_compiled_ahead(
     text, driver.arguments = emitted.SPILLING, 2
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([text, *(emitted.POINTWISE.replace("= 3", f"= {n}") for n in range(3))])
-    kernels.ahead.wait()
+    compiled(kernels.ahead)
     kernels.close()
     spills = iter((100, 0))
     plain = driver.load
@@ -389,50 +389,7 @@ def test_what_a_launch_will_try_after_a_candidate_that_spills_is_compiled_ahead(
     assert kernel.config == kernel.loaded.configs[1]
 
 
-def test_workers_that_have_started_compile_few_kernels_too(
-    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And there are as many as the largest graph can use, not the first."""
-    asked: list[tuple[str, int]] = []
-
-    class Pool:
-        def __init__(self, workers: int, _cache: Path) -> None:
-            asked.append(("workers", workers))
-
-        def widen(self, workers: int) -> None:
-            asked.append(("workers", workers))
-
-        def each(self, jobs: list[Any], begin: Any) -> list[Any]:
-            asked.append(("kernels", len(jobs)))
-            return []
-
-        def close(self) -> None:
-            pass
-
-    monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
-    kernels = SelectedKernels(H100, cache=tmp_path, jobs=6)
-    for first, count in ((0, 1), (1, 8), (9, 2), (11, 30)):
-        numbers = range(first, first + count)
-        kernels.prefetch(emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in numbers)
-        kernels.ahead.wait()
-    kernels.close()
-    sizes = [count for what, count in asked if what == "kernels"]
-    assert sizes == [8, 2, 30] and asked[0] == ("workers", 4)
-    assert max(count for what, count in asked if what == "workers") == 6
-
-
-def test_a_pool_is_widened() -> None:
-    pool = CompilePool(2)
-    pool.widen(1)
-    assert pool.workers == 2
-    pool.widen(4)
-    names = [place.device.name for place in pool._places]
-    assert names == ["cpu 0", "cpu 1", "cpu 2", "cpu 3"]
-    assert len({replace(place.device, name="") for place in pool._places}) == 1
-    pool.close()
-
-
 def test_few_kernels_start_no_process(driver: FakeDriver, tmp_path: Path) -> None:
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([emitted.POINTWISE])
-    assert kernels.ahead._pool is None
+    assert not kernels.ahead._workers
