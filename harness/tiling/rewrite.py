@@ -105,7 +105,8 @@ def _moved(
 
     def viewed(value: ir.Value, made: ir.Made) -> ir.Value:
         new = ir.rebuild(value, made, builder, ir.same_address)
-        new = copies.get(id(_narrowed(new, dtype)), new)
+        if isinstance(new, ir.Compute) and new.op is Op.CAST and new.dtype is dtype:
+            new = copies.get(id(new.args[0]), new)  # what is rounded to it is one already
         if (copy := _copy(new, dtype, dtypes, copies, builder)) is not None:
             copies[id(new)] = copy
         return new
@@ -157,10 +158,3 @@ def as_stored(
         if exact and (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
             copies[id(one)] = copy
     return copies.get(id(value))
-
-
-def _narrowed(value: ir.Value, dtype: DType) -> ir.Value | None:
-    """What is rounded to ``dtype`` here."""
-    if isinstance(value, ir.Compute) and value.op is Op.CAST and value.dtype is dtype:
-        return value.args[0]
-    return None
