@@ -17,6 +17,7 @@ from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, VEC
 from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import GATHERED, SOME_ROWS, STORED_COLUMNS
+from harness.ir import index_bounds as ib
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
@@ -321,7 +322,7 @@ def _extents(
     ends = [(is_small(number), *known.bounds(number)) for number in numbers]
     divided = {d.args[0] for e in index_exprs(stores) for d in e.atoms(FloorDiv, Mod)}
     places = (d for d in divided if d.free_symbols & known.ranges.keys())
-    longer = (d for d in places if not any(known.is_less(d, count) for count in counts))
+    longer = (d for d in places if not any(ib.less(known.bounds(d - n)[1], 0) for n in counts))
     ends += [(True, *known.bounds(dividend)) for dividend in sorted(longer, key=str)]
     far = ((s, e) for s, low, high in ends for e in (low if low is None else -low, high))
     limit = sympy.Integer(INT32_LIMIT)
