@@ -29,11 +29,6 @@ class Call:
         """Type of the first operand."""
         return self.dtypes[0]
 
-    @property
-    def plain_division(self) -> bool:
-        """Whether C division means the same as Python's here."""
-        return self.nonnegative or self.dtype.kind is Kind.UNSIGNED
-
 
 Text: TypeAlias = "str | Callable[[Call], str]"
 """A format template over the operand texts, or a function where the type matters."""
@@ -103,25 +98,29 @@ whole, trunc, floor, ceil = (
 )
 
 
-def floor_div(call: Call) -> str:
-    """Division rounded down."""
-    a, b = call.texts
-    if call.dtype.is_float:
-        return f"_floor_div({a}, {b})"
-    if call.plain_division:
-        return f"{a} // {b}"
-    return f"tl.where(({a} % {b} != 0) & (({a} < 0) != ({b} < 0)), {a} // {b} - 1, {a} // {b})"
+def divided(floats: str, plain: str, signed: str) -> Callable[[Call], str]:
+    """Templates of a division rounded down: for floats, for integers of which C's means the same as
+    Python's, and for others."""
+
+    def text(call: Call) -> str:
+        same = call.nonnegative or call.dtype.kind is Kind.UNSIGNED
+        template = floats if call.dtype.is_float else plain if same else signed
+        return template.format(*call.texts)
+
+    return text
 
 
-def remainder(call: Call) -> str:
-    """Remainder with the sign of the divisor."""
-    a, b = call.texts
-    if call.dtype.is_float:
-        return f"_remainder({a}, {b})"
-    if call.plain_division:
-        return f"{a} % {b}"
-    rest = f"({a} % {b})"
-    return f"tl.where(({rest} != 0) & (({rest} < 0) != ({b} < 0)), {rest} + {b}, {rest})"
+floor_div = divided(
+    "_floor_div({0}, {1})",
+    "{0} // {1}",
+    "tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})",
+)
+_REST = "({0} % {1})"
+remainder = divided(
+    "_remainder({0}, {1})",
+    "{0} % {1}",
+    f"tl.where(({_REST} != 0) & (({_REST} < 0) != ({{1}} < 0)), {_REST} + {{1}}, {_REST})",
+)
 
 
 def sign(call: Call) -> str:
@@ -187,32 +186,23 @@ def relu(call: Call) -> str:
     return f"tl.maximum({a}, 0).to({triton_type(call.dtype)})" if signed else a
 
 
-def shift_left(call: Call) -> str:
-    """Shift that gives 0 for a count out of range."""
-    a, b = call.texts
-    if _count_fits(b, call.dtype):
-        return f"{a} << {b}"
-    return f"tl.where({_in_range(b, call.dtype)}, {a} << {b}, 0).to({triton_type(call.dtype)})"
+def shift(sign: str) -> Callable[[Call], str]:
+    """A shift that gives 0 for a count out of range; to the right, where it is arithmetic, only
+    sign bits."""
+
+    def text(call: Call) -> str:
+        a, b = call.texts
+        width, unsigned = 8 * call.dtype.itemsize, call.dtype.kind is Kind.UNSIGNED
+        if b.isdigit() and int(b) < width:
+            return f"{a} {sign} {b}"
+        fits = f"({b} < {width})" if unsigned else f"({b} >= 0) & ({b} < {width})"
+        beyond = "0" if unsigned or sign == "<<" else f"{a} >> {width - 1}"
+        return f"tl.where({fits}, {a} {sign} {b}, {beyond}).to({triton_type(call.dtype)})"
+
+    return text
 
 
-def shift_right(call: Call) -> str:
-    """Arithmetic shift that leaves only sign bits for a count out of range."""
-    a, b = call.texts
-    if _count_fits(b, call.dtype):
-        return f"{a} >> {b}"
-    width = 8 * call.dtype.itemsize
-    beyond = "0" if call.dtype.kind is Kind.UNSIGNED else f"{a} >> {width - 1}"
-    kind = triton_type(call.dtype)
-    return f"tl.where({_in_range(b, call.dtype)}, {a} >> {b}, {beyond}).to({kind})"
-
-
-def _count_fits(text: str, dtype: DType) -> bool:
-    return text.isdigit() and int(text) < 8 * dtype.itemsize
-
-
-def _in_range(count: str, dtype: DType) -> str:
-    upper = f"({count} < {8 * dtype.itemsize})"
-    return upper if dtype.kind is Kind.UNSIGNED else f"({count} >= 0) & {upper}"
+shift_left, shift_right = shift("<<"), shift(">>")
 
 
 def bit_not(call: Call) -> str:
