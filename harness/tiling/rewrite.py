@@ -60,8 +60,6 @@ class Inliner:
         rounds = dtype.is_float and dtype.compute is not dtype
         if rounds and (dtype.itemsize == 1 or buffer not in self.internal):
             return self.builder.rounded(value, dtype)
-        if value.dtype is not dtype.compute:
-            return self.builder.compute(Op.CAST, value, dtype=dtype.compute)
         return value
 
     def _resolve(self, load: ir.Load) -> ir.Value:
@@ -141,7 +139,9 @@ def _copy(
         case ir.Masked():
             body, other = copies.get(id(value.body)), builder.constant(value.other.number, dtype)
             return None if body is None else builder.masked(value.mask, body, other)
-        case _:
+        case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute():
+            return None
+        case ir.Reduce() | ir.Scan() | ir.Sort():
             return None
 
 
