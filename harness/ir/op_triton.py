@@ -123,28 +123,26 @@ remainder = divided(
 )
 
 
-def sign(call: Call) -> str:
-    """Difference of two comparisons."""
-    (a,) = call.texts
-    kind = triton_type(call.dtype)
-    if call.dtype.kind is Kind.UNSIGNED:
-        return f"({a} > 0).to({kind})"
-    return f"({a} > 0).to({kind}) - ({a} < 0).to({kind})"
+def by_sign(floats: str, signed: str, unsigned: str = "{0}") -> Callable[[Call], str]:
+    """Templates for floats, signed and unsigned integers, of whose type the name is ``kind`` and
+    all bits are ``ones``."""
+
+    def text(call: Call) -> str:
+        positive = call.dtype.kind is Kind.UNSIGNED
+        template = floats if call.dtype.is_float else unsigned if positive else signed
+        ones, kind = _all_bits(call.dtype), triton_type(call.dtype)
+        return template.format(*call.texts, ones=ones, kind=kind)
+
+    return text
 
 
-def absolute(call: Call) -> str:
-    """Absolute value."""
-    (a,) = call.texts
-    return a if call.dtype.kind is Kind.UNSIGNED else f"tl.abs({a})"
-
-
-def negate(call: Call) -> str:
-    """Sign change. Of floats by a product: Triton 3.6's unary minus is 0 - x, which is 0.0 where x
-    is. Unsigned numbers wrap, and Triton has no unary minus for them."""
-    (a,) = call.texts
-    if call.dtype.kind is Kind.UNSIGNED:
-        return f"({a} ^ {_all_bits(call.dtype)}) + 1"
-    return f"{a} * -1.0" if call.dtype.is_float else f"-{a}"
+_COMPARED = "({0} > 0).to({kind}) - ({0} < 0).to({kind})"
+sign = by_sign(_COMPARED, _COMPARED, "({0} > 0).to({kind})")
+absolute = by_sign("tl.abs({0})", "tl.abs({0})")
+# Of floats by a product: Triton 3.6's unary minus is 0 - x, which is 0.0 where x is. Unsigned
+# numbers wrap, and Triton has no unary minus for them.
+negate = by_sign("{0} * -1.0", "-{0}", "({0} ^ {ones}) + 1")
+relu = by_sign(f"tl.maximum({{0}}, 0.0{_NAN})", "tl.maximum({0}, 0).to({kind})")  # NaN stays
 
 
 def minus_zero(dtype: DType) -> str:
@@ -175,15 +173,6 @@ def extreme(name: str, logic: str) -> Callable[[Call], str]:
 
 
 maximum, minimum = extreme("maximum", "|"), extreme("minimum", "&")
-
-
-def relu(call: Call) -> str:
-    """Larger of the operand and zero; NaN stays."""
-    (a,) = call.texts
-    if call.dtype.is_float:
-        return f"tl.maximum({a}, 0.0{_NAN})"
-    signed = call.dtype.kind is Kind.SIGNED
-    return f"tl.maximum({a}, 0).to({triton_type(call.dtype)})" if signed else a
 
 
 def shift(sign: str) -> Callable[[Call], str]:

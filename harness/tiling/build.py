@@ -90,10 +90,11 @@ def plan(
     segments = _segments(program, group, space, category is not Category.REDUCTION)
     if group.raxes and all(segment.kind is SegmentKind.FLAT for segment in segments):
         category, space = Category.POINTWISE, space.flat()
-    buffers = _buffers(program, [s for segment in segments for s in segment.stores])
-    tiles, dtypes = space.tiles(), {b.name: b.dtype for b in buffers}
+    tiles, dtypes = space.tiles(), {b.name: b.dtype for b in program.buffers}
     segments, tiles = with_products(segments, tiles, dtypes) if space.product else (segments, tiles)
     stores = [s for segment in segments for s in segment.stores]
+    named = {load.buffer for load in loads(stores)} | {s.buffer for s in stores}
+    buffers = tuple(b for b in program.buffers if b.name in named)
     sizes, pairs = _unknown_sizes(tiles, buffers, stores), shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
@@ -110,8 +111,7 @@ def plan(
         facts = replace(facts, sizes=(("x", int(tiles[0].numel)),))
     extents = _extents(group, space, buffers, stores, facts.chunked)
     initial, kept = _states(program, group)
-    split = category is Category.SPLIT_SCAN
-    shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
+    shared: Workspace | SharedRows | None = _workspace(category, group, stores)
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows) and category is Category.REDUCTION and not facts.chunked:
@@ -123,7 +123,7 @@ def plan(
         tiles=tiles,
         segments=segments,
         buffers=buffers,
-        internal=frozenset(b.name for b in buffers if b.name in group.internal),
+        internal=group.internal & named,
         sizes=sizes,
         index_dtype=_index_dtype(extents),
         facts=facts,
@@ -244,7 +244,9 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     return Category.REDUCTION
 
 
-def _workspace(group: FusedGroup, stores: Sequence[Store]) -> Workspace:
+def _workspace(category: Category, group: FusedGroup, stores: Sequence[Store]) -> Workspace | None:
+    if category is not Category.SPLIT_SCAN:
+        return None
     blocks = cdiv(int(group.rnumel), LEAST_SCAN_BLOCK)
     arrays = max((3, *(len(s.args) + 2 for s in scans(stores))))  # a flag, whether any, components
     return Workspace(int(group.numel), blocks, len(_combined(stores)), arrays)
@@ -289,11 +291,6 @@ def _segments(
     elif len(space.tiles()) == 1:
         result = [replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
-
-
-def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:
-    named = {load.buffer for load in loads(stores)} | {s.buffer for s in stores}
-    return tuple(b for b in program.buffers if b.name in named)
 
 
 def _unknown_sizes(
