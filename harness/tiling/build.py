@@ -18,21 +18,10 @@ from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import GATHERED, SOME_ROWS, STORED_COLUMNS
 from harness.ir import index_bounds as ib
+from harness.ir import nodes as ir
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.index import FloorDiv, Mod
-from harness.ir.nodes import (
-    Builder,
-    IndexValue,
-    Load,
-    ReduceKind,
-    Sort,
-    Store,
-    index_exprs,
-    loads,
-    reductions,
-    scans,
-    values,
-)
+from harness.ir.nodes import IndexValue, Load, Store, index_exprs, loads, reductions, scans, values
 from harness.ir.program import Buffer, Program
 from harness.ir.simplify import Simplifier
 from harness.ir.traffic import bytes_moved
@@ -102,7 +91,7 @@ def plan(
     facts = _facts(category, space, segments, buffers, group, touched, longest)
     aligned = _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
-        online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
+        online = [r for r in reductions(stores) if r.kind is ir.ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
         facts = replace(facts, aligned=aligned is not None, side=side)
     lanes = in_lanes(stores, tiles[0], dtypes) if is_window(facts) else None
@@ -232,7 +221,7 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     if group.walked or space.product:
         return Category.MIXED if group.walked else Category.TEMPLATE
     along = [v for nest in group.nests for v in scans(nest.stores)]
-    if any(isinstance(v, Sort) for v in along):
+    if any(isinstance(v, ir.Sort) for v in along):
         return Category.PERSISTENT
     persistent = _persistent(group, space, space.hint, target, group.rnumel)
     if persistent if looped is None else not looped and group.rnumel.is_Integer:
@@ -264,7 +253,7 @@ def _segments(
     recomputes its values) writes to memory the first time only; different nests that write to
     one place all do, in their order."""
     dtypes = {b.name: b.dtype for b in program.buffers}
-    builder = Builder()
+    builder = ir.Builder()
     inliner = Inliner(builder, dtypes, group.internal)
     written: set[int] = set()
     result: list[PlanSegment] = []
@@ -375,7 +364,7 @@ def _facts(
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
     skips = space.crossed or family in (Family.POINTWISE, Family.SCAN)
     kinds = [key[0] for key in components(stores)]
-    softmaxes = kinds.count(ReduceKind.SOFTMAX)
+    softmaxes = kinds.count(ir.ReduceKind.SOFTMAX)
     made = Facts(
         family=Family.SPREAD if group.walked and int(group.rnumel) >= LONG else family,
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
@@ -402,7 +391,8 @@ def _facts(
     if shared and shared.columns and not shared_pairs(group.in_place, segments):
         inner, *outer = sorted(space.tiles()[-1].entries, key=lambda e: e.divisor != 1)
         run = size_hint(inner.length) if outer and made.hint is Hint.INNER else 0
-        places = made.hint is Hint.OUTER and {ReduceKind.ARGMAX, ReduceKind.ARGMIN} & set(kinds)
+        extremes = {ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN}
+        places = made.hint is Hint.OUTER and not extremes.isdisjoint(kinds)
         made = replace(made, chunked=shared.each, run=run, width=8 if places else made.width)
     return replace(made, fixed_blocks=made.pinned)
 
