@@ -244,13 +244,6 @@ def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) ->
     return dimensions[::-1]
 
 
-def _is_ordered(value: ir.Value) -> bool:
-    """Whether it matters in which order the reduced loops are run through."""
-    if isinstance(value, ir.Reduce):
-        return value.kind in (ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN)
-    return isinstance(value, ir.Scan | ir.Sort)
-
-
 class _Reader:
     """Turns a nest's addresses into affine accesses over given dimensions."""
 
@@ -280,7 +273,9 @@ class _Reader:
             strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
             axis = AffineAccess(Use.AXIS, var.name, sympy.S.Zero, strides)
             self.accesses[Use.AXIS, var.name, var] = axis
-        if any(map(_is_ordered, every)):
+        kinds = {v.kind for v in every if isinstance(v, ir.Reduce)}
+        ordered = any(isinstance(v, ir.Scan | ir.Sort) for v in every)
+        if ordered or kinds & {ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN}:
             self.add_position()
         places = {key: place for place, key in enumerate(self.accesses)}
         of_index = {e: places[k] for e, k in self.of_index.items()}
