@@ -226,7 +226,7 @@ class _Kernel:
         """What only segments after the first load is loaded before they wait for its reductions
         where a row's own is two loads, one after the other (what lies at a target); what is the
         same for all rows where these begin anywhere (a layer norm of 32768 x 257 on an H200: 14.1
-        us, not 18.0; two such rows of 12345 beside its own take 232 registers: 119 us, not 96), or
+        us, not 18.0; two such rows of 12345 beside its own take 232 registers: 116 us, not 92), or
         tiles have two directions; all of it where there are few rows, of several warps each:
         nothing else hides it. A small pointwise kernel's many are, too."""
         facts, every = self.plan.facts, _loads(store_roots(self.plan.stores))
