@@ -263,6 +263,12 @@ _OPERANDS: dict[type, Callable[[Any], tuple[Value, ...]]] = {
 }
 
 
+def addressed(access: Load | Store) -> list[sympy.Expr]:
+    """Its index, and those of all that computed places in it depend on."""
+    places = walk([v for _, v in access.indirect])
+    return [access.index, *(v.index for v in places if isinstance(v, Load | IndexValue))]
+
+
 def store_roots(stores: Iterable[Store]) -> list[Value]:
     """Every value a list of stores uses directly: indirect indices, the mask, the value."""
     roots: list[Value] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from harness.graph.passes.split import OUTER_TILE, WORTH_ELEMENTS
+from harness.graph.passes.split import FEW_COLUMNS, FEW_ROWS, OUTER_TILE, WORTH_ELEMENTS, shares
 from harness.ir.affine import Size, size_hint
 from harness.ir.nodes import Axis, Nest, points
 from harness.ir.program import Program
@@ -25,10 +25,6 @@ class SegmentKind(enum.Enum):
     ACROSS = "across"
 
 
-FEW_ROWS, FEW_COLUMNS = 64, 2048
-"""Rows in one piece, and columns, that do not fill a device by themselves. Those of a known number
-of elements are split beforehand (``graph.passes.split``) unless that has no equal parts (20011 x 64
-x 5, the first and the last reduced: 27.7 us on an H200, shared 10.9)."""
 SPLIT_LENGTH = 16384
 """Elements of a row from which on a scan of few rows has several programs for each."""
 
@@ -47,7 +43,9 @@ def shared(rows: Size, length: Size, across: bool, likely: Mapping[sympy.Symbol,
     20,000 0.65, of 400 rows of 20,000 1.05. ``likely``: sizes of a call, which say whether an
     unknown number of them is small, of rows of a known length, too."""
     rows, length = sympy.sympify(rows), sympy.sympify(length)
-    if length.is_Integer and (rows.is_Integer or across):
+    if length.is_Integer and rows.is_Integer:
+        return shares(int(rows), int(length), not across)
+    if length.is_Integer and across:
         return False
     if not rows.is_Integer:
         rows, length = rows.subs(likely), length.subs(likely)

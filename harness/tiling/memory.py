@@ -9,7 +9,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
-from harness.ir.nodes import Axis, IndexValue, Indirect, Load, Store, loads, walk
+from harness.ir.nodes import Axis, Load, Store, addressed, loads
 from harness.ir.program import Program, Role
 from harness.ir.traffic import Access, distinct_elements
 from harness.tiling.passes import loaded_by_segment
@@ -118,7 +118,7 @@ def accesses(
     buffers = {b.name: b for b in program.buffers if b.name not in internal}
 
     def access(at: Load | Store) -> Access:
-        return Access(buffers[at.buffer], at.index, _axes(at.index, at.indirect, tiles))
+        return Access(buffers[at.buffer], at.index, _axes(at, tiles))
 
     stores = [s for segment in segments for s in segment.stores]
     writes = {s: access(s) for s in stores if s.buffer in buffers}
@@ -126,15 +126,11 @@ def accesses(
     return [*reads, *(a for s, a in writes.items() if s.mode.is_atomic)], [*writes.values()]
 
 
-def _axes(index: sympy.Expr, indirect: Indirect, tiles: Sequence[Tile]) -> tuple[Axis, ...]:
+def _axes(at: Load | Store, tiles: Sequence[Tile]) -> tuple[Axis, ...]:
     """What an access runs over: the entries that its index uses. Where an index comes from memory
     every point may touch another element; entries of one tile overlap, so the tile counts once."""
-    if not indirect:
-        used = index.free_symbols
+    used = {symbol for index in addressed(at) for symbol in index.free_symbols}
+    if not at.indirect:
         return tuple(Axis(e.var, e.length) for t in tiles for e in t.entries if e.var in used)
-    used = set(index.free_symbols)
-    for value in walk([v for _, v in indirect]):
-        if isinstance(value, Load | IndexValue):
-            used |= value.index.free_symbols
     varied = [t for t in tiles if any(e.var in used for e in t.entries)]
     return tuple(Axis(sympy.Symbol(f"{t.prefix}point", integer=True), t.numel) for t in varied)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import compress
 
 from harness.dtypes import DType
-from harness.graph.passes.split import WORTH_ELEMENTS
+from harness.graph.passes.split import FEW_ROWS, shares
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
 from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
-from harness.schedule.group import FEW_COLUMNS, FEW_ROWS, SegmentKind
+from harness.schedule.group import SegmentKind
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import PlanSegment, SharedRows, Tile
 
@@ -44,9 +44,8 @@ def shared_rows(
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
     few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors
     few |= (outer := facts.hint is Hint.OUTER)
-    if not facts.unknown:  # side by side: about what a program has if each multiprocessor has one
-        most, side = (FEW_COLUMNS, max(2, facts.parallel // 128)) if outer else (FEW_ROWS, 1)
-        few = facts.parallel <= most and facts.reduced * side >= WORTH_ELEMENTS
+    if not facts.unknown:
+        few = shares(facts.parallel, facts.reduced, not outer)
     long = facts.hint is Hint.INNER and facts.unknown[:1] == ("x",) and len(tiles[-1].entries) == 1
     long &= ("XBLOCK", 1) in facts.pinned
     columns = once and (long or (few and facts.unknown[-1:] in ((), ("r0_",))))

@@ -205,8 +205,14 @@ def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Ac
     touched: list[ir.Load | Store] = []
     for nest in dict.fromkeys(group.nests):
         touched += [*loads(nest.stores), *nest.stores]
+
+    def loops(access: ir.Load | Store) -> frozenset[sympy.Basic]:
+        return frozenset(s for i in ir.addressed(access) for s in simplify(i).free_symbols)
+
     own = ((a, simplify(a.index), isinstance(a, Store)) for a in touched if a.buffer in sizes)
-    found = {(a.buffer, i, write): Access(i, sizes[a.buffer], write) for a, i, write in own}
+    found = {
+        (a.buffer, i, write): Access(i, sizes[a.buffer], write, loops(a)) for a, i, write in own
+    }
     return list(found.values())
 
 

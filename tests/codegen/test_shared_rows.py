@@ -12,8 +12,10 @@ import pytest
 import torch
 
 from harness.codegen.source import EmittedModule
+from harness.compiled import CompiledGraph
 from harness.decisions import Decisions
 from harness.graph.model import Graph
+from harness.graph.passes import split
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
@@ -81,9 +83,16 @@ def graph(text: str, rows: int, columns: int, dtype: str = "f32") -> Graph:
     return loads(text.format(m=rows, n=columns, t=dtype))
 
 
+def in_one_step(made: Graph) -> CompiledGraph:
+    """``made``, compiled as if its rows were not so few that sums of them are a launch alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "FEW_ROWS", 0)
+        return compile_graph(made, H200, Decisions(chunks={}))
+
+
 def shared(text: str, rows: int, columns: int, dtype: str = "f32") -> EmittedModule:
-    """The one kernel of a graph whose reductions are not cut beforehand."""
-    made = compile_graph(graph(text, rows, columns, dtype), H200, Decisions(chunks={}))
+    """The one kernel of a graph whose reductions are not cut beforehand, of rows as if many."""
+    made = in_one_step(graph(text, rows, columns, dtype))
     (kernel,) = made.kernels
     return kernel.module
 
@@ -168,7 +177,7 @@ def place(
 
 
 def test_host_functions_bring_a_workspace(interpreter: InterpreterPool) -> None:
-    made = compile_graph(graph(_SOFTMAX, 2, 40008), H200, Decisions(chunks={}))
+    made = in_one_step(graph(_SOFTMAX, 2, 40008))
     x = torch.randn(2, 40008)
     found = run_graph(made, [x], lambda m, args: interpreter.launch(m.text, args), "cpu")
     torch.testing.assert_close(found[0], torch.softmax(x, -1))

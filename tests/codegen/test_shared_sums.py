@@ -217,6 +217,34 @@ def places(
     assert torch.equal(most.nan_to_num(), x.amax(dim).nan_to_num()) and not workspace.any()
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "dim"), [(3, 40000, 1), (2, 40009, 1), (17000, 3, 0), (1, 70000, 1)]
+)
+def test_a_softmax_of_few_rows_is_two_launches(
+    rows: int, columns: int, dim: int, interpreter: InterpreterPool
+) -> None:
+    """Both of its reductions in one loop, of a part of a row, then what needs them."""
+    left = f"1, {columns}" if dim == 0 else f"{rows}, 1"
+    shape = f"{rows}, {columns}"
+    text = f"""# harness graph 1
+def softmax(
+    x: "f32[{shape}]",
+):
+    top: "f32[{left}]" = aten.amax.default(x, [{dim}], True)
+    sub: "f32[{shape}]" = aten.sub.Tensor(x, top)
+    exp: "f32[{shape}]" = aten.exp.default(sub)
+    total: "f32[{left}]" = aten.sum.dim_IntList(exp, [{dim}], True)
+    div: "f32[{shape}]" = aten.div.Tensor(exp, total)
+    return (div,)
+"""
+    sums, last = compile_graph(loads(text, "test graph"), H100).kernels
+    loaded = runtime.load(sums.module.text)
+    assert loaded.fitted(loaded.configs[0], ()).block("CHUNKS") > 1
+    for kernel in (sums, last):
+        (found,) = (answer for _, answer in interpreter.each([CheckJob(kernel.module.text)]))
+        assert isinstance(found, CheckResult) and found.passed, found
+
+
 def test_known_sizes_that_have_equal_parts_or_programs_enough_are_not_shared() -> None:
     for s0, s1 in ((20000, 64), (20011, 5000), (3137, 768)):
         text = TEXTS["variances"].replace("s0", str(s0)).replace("s1", str(s1))

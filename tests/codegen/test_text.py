@@ -103,6 +103,32 @@ def test_what_is_needed_later_is_loaded_before_a_wait(rows: int, columns: int, a
     assert made.count("tl.load(") == 3
 
 
+@pytest.mark.parametrize(("columns", "ahead"), [(8001, 3), (9001, 1)])
+def test_what_a_thread_cannot_hold_besides_its_row_is_loaded_after_the_wait(
+    columns: int, ahead: int
+) -> None:
+    shape = f"4096, {columns}"
+    text = f"""# harness graph 1
+def norm(
+    x: "bf16[{shape}]",
+    weight: "bf16[{columns}]",
+    bias: "bf16[{columns}]",
+):
+    wide: "f32[{shape}]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[4096, 1]", "f32[4096, 1]") = aten.var_mean.correction(
+        wide, [1], correction=0, keepdim=True
+    )
+    var: "f32[4096, 1]" = getitem(both, 0)
+    mul: "f32[{shape}]" = aten.mul.Tensor(wide, var)
+    mul_1: "f32[{shape}]" = aten.mul.Tensor(mul, weight)
+    add: "f32[{shape}]" = aten.add.Tensor(mul_1, bias)
+    out: "bf16[{shape}]" = aten._to_copy.default(add, dtype=torch.bfloat16)
+    return (out,)
+"""
+    made = only(loads(text)).text
+    assert (made.count("tl.load(", 0, made.index("tl.sum(")), made.count("tl.load(")) == (ahead, 3)
+
+
 def test_tiles_of_two_directions_load_what_is_alike_for_all_rows_before_they_wait() -> None:
     text = """# harness graph 1
 def norm(

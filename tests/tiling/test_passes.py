@@ -94,7 +94,7 @@ def counted(
 
 @pytest.mark.parametrize(
     ("pieces", "dim", "side", "branches"),
-    [(3, 1, 68, 2), (2, 1, 68, 1), (3, 2, 68, 0), (5, 1, 6, 4), (3, 1, 6, 0)],  # loops, blocks
+    [(3, 1, 60, 2), (2, 1, 60, 1), (3, 2, 60, 0), (5, 1, 6, 4), (3, 1, 6, 0)],  # loops, blocks
 )
 def test_a_row_that_is_one_of_concatenated_ones_is_loaded_alone(
     pieces: int, dim: int, side: int, branches: int, interpreter: InterpreterPool
@@ -123,28 +123,28 @@ def norm(
 @pytest.mark.parametrize(
     ("shape", "made", "branches"),
     [
-        ("8, 3, 68, 68", "aten.cat.default([wide, y], 1)", 1),
+        ("8, 3, 60, 60", "aten.cat.default([wide, y], 1)", 1),
         ("1, 3, 1, 1", "aten.cat.default([wide, y], 1)", 0),  # for all pixels one number
         (
-            "8, 3, 68, 68",
+            "8, 3, 60, 60",
             "aten.slice_scatter.default(z, wide, 1, 0, 3)",
             0,
         ),  # what lies beneath is no piece
     ],
 )
 def test_both_of_two_have_a_programs_whole_block(shape: str, made: str, branches: int) -> None:
-    strides = "13872, 4624, 68, 1" if shape[0] == "8" else "0, 1, 0, 0"
+    strides = "13872, 4624, 60, 1" if shape[0] == "8" else "0, 1, 0, 0"
     graph = loads(
         f"""# harness graph 1
 def norm(
     x: "f32[{shape}]",
-    y: "f32[8, 3, 68, 68]",
-    z: "f32[8, 6, 68, 68]",
+    y: "f32[8, 3, 60, 60]",
+    z: "f32[8, 6, 60, 60]",
 ):
-    wide: "f32[8, 3, 68, 68]{{{strides}}}" = aten.expand.default(x, [8, 3, 68, 68])
-    both: "f32[8, 6, 68, 68]" = {made}
+    wide: "f32[8, 3, 60, 60]{{{strides}}}" = aten.expand.default(x, [8, 3, 60, 60])
+    both: "f32[8, 6, 60, 60]" = {made}
     mean: "f32[1, 6, 1, 1]" = aten.mean.dim(both, [0, 2, 3], True)
-    out: "f32[8, 6, 68, 68]" = aten.sub.Tensor(both, mean)
+    out: "f32[8, 6, 60, 60]" = aten.sub.Tensor(both, mean)
     return (both, out)
 """
     )

@@ -9,6 +9,7 @@ import torch
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
+from harness.heuristics.facts import Hint
 from harness.heuristics.registry import candidates
 from harness.target import H200
 
@@ -97,3 +98,20 @@ def test_a_block_has_rows_of_all_heads_whose_bias_lies_side_by_side(devices: Dev
     (kernel,) = compiler.compiled[-1].kernels
     lowest, *_ = kernel.source.plan.tiles[0].entries
     assert int(lowest.length) == 8
+
+
+@pytest.mark.parametrize(("columns", "tiles"), [(256, ["y", "x", "r0_"]), (60, ["x", "r0_"])])
+def test_rows_found_at_computed_places_are_summed_across(
+    columns: int, tiles: list[str], devices: Devices
+) -> None:
+    """Where a row lies is loaded once for all its columns, if they fill a program."""
+
+    def bags(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.embedding(places, table).sum(1)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    places = torch.randint(0, 40, (5, 20))
+    assert differences(bags, [torch.randn(40, columns), places], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
+    assert kernel.source.plan.facts.hint is Hint.OUTER

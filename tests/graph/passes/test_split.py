@@ -152,6 +152,31 @@ def test_defaults(op: str, shape: tuple[int, ...], dims: tuple[int, ...], count:
 
 
 @pytest.mark.parametrize(
+    ("shape", "dim", "cut"),
+    [
+        ((8, 65536), 1, False),
+        ((1, 65536), 1, False),
+        ((100, 65536), 1, True),
+        ((40000, 64), 0, False),
+        ((2000, 64), 0, True),
+    ],
+)
+def test_few_rows_of_a_softmax_are_left_to_programs_that_share_them(
+    shape: tuple[int, int], dim: int, cut: bool
+) -> None:
+    """A maximum and sum of what is not below it are not."""
+    for below in (True, False):
+        b = GraphBuilder()
+        x = b.input("x", shape, DType.F32)
+        top = b.call("aten.amax.default", x, (dim,), True, name="top")
+        exp = b.call("aten.exp.default", b.call("aten.sub.Tensor", x, top) if below else x)
+        total = b.call("aten.sum.dim_IntList", exp, (dim,), True, name="total")
+        split = split_reductions(b.graph(b.call("aten.div.Tensor", exp, total), top), H100)
+        names = {"top_partial", "total_partial"} & {node.name for node in split.nodes}
+        assert len(names) == 2 * (cut or not below)
+
+
+@pytest.mark.parametrize(
     ("shape", "count"), [((4096, 3072), 64), ((4096, 30522), 64), ((2048, 768), 32), ((64, 768), 1)]
 )
 def test_what_is_stored_too_is_cut_into_shorter_strips(shape: tuple[int, ...], count: int) -> None:
