@@ -276,7 +276,9 @@ def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) ->
                 torch.full(some, value, dtype=kind)
         return NotImplemented
     ones = op(like, 1.0, **options)
-    return _aten.mul.Tensor(ones, value).to(ones.dtype)
+    # Float32, which a product of an integer and a float has, holds few of the integers.
+    wide = ones if ones.is_floating_point() or ones.is_complex() else ones.double()
+    return _aten.mul.Tensor(wide, value).to(ones.dtype)
 
 
 def _number(value: Any, **options: Any) -> Any:
