@@ -229,7 +229,6 @@ class Ahead:
     cache: Path | None
     jobs: int
     _waiting: list[CompileJob] = field(default_factory=list)
-    _taken: set[str] = field(default_factory=set)
     _workers: list[threading.Thread] = field(default_factory=list)
     _begun: dict[threading.Thread, str] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
@@ -254,7 +253,7 @@ class Ahead:
         is waited for, which ends sooner than what would begin only now."""
         if os.getpid() == self._owner:  # a fork has no thread that it could hear
             with self._changed:
-                self._taken.add(module_text)
+                self._waiting = [job for job in self._waiting if job.module_text != module_text]
                 self._changed.wait_for(lambda: module_text not in self._begun.values())
 
     def close(self) -> None:
@@ -287,10 +286,8 @@ class Ahead:
         with self._changed:
             self._begun.pop(me := threading.current_thread(), None)
             self._changed.notify_all()
-            while not self._closed:
-                while self._waiting:
-                    if (job := self._waiting.pop(0)).module_text not in self._taken:
-                        self._begun[me] = job.module_text
-                        return job
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-        return None
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if self._closed:
+                return None
+            self._begun[me] = (job := self._waiting.pop(0)).module_text
+            return job
