@@ -399,8 +399,7 @@ class Compiler:
             MANY_TILES: self.many_tiles or options.many_tiles,
         }
         nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
-        seen = ((name, getattr(node, "hint", None)) for name, node in nodes)
-        hints = {name: hint for name, hint in seen if isinstance(hint, int)}
+        hints = {s: hint for s, n in nodes if isinstance(hint := getattr(n, "hint", None), int)}
         added = [fact for fact, is_asked in asks.items() if is_asked]
         # Rounded, so that graphs for about the same sizes are the same.
         added += [(s, str(1 << (n - 1).bit_length())) for s, n in hints.items() if n > 0]

@@ -376,3 +376,20 @@ def test_tens_and_hundreds_are_rounded_as_eager_mode_rounds_them(
     compiled = torch.compile(function, backend=compiler)
     assert all(map(torch.equal, compiled(x), function(x)))
     assert [f for report in compiler.reports for f in report.failures] == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_a_power_of_ten_is_a_number_of_the_values_type(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """It was one of float64, to which 2.5e38 had another ratio and infinity another quotient, and
+    Python raised beyond 10 ** 308."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(torch.round(x, decimals=n) for n in (-400, -39, -38, -20, 20, 38, 39, 400))
+
+    x = torch.tensor([0.0, 2.5e38, -2.5e38, 7.0, 1e-20, torch.inf, -torch.inf, torch.nan]).to(dtype)
+    found, wanted = torch.compile(function, backend=compiler)(x), function(x)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+    assert [f for report in compiler.reports for f in report.failures] == []

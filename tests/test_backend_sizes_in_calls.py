@@ -81,3 +81,12 @@ def test_few_rows_of_a_call_are_shared_by_programs_and_many_are_right(
         wide = function(x.double()).to(x.dtype)
         torch.testing.assert_close(run(x), wide, atol=1e-5, rtol=1e-4, msg=str(shape))
     assert [len(made.kernels) for made in compiler.compiled] == [kernels]
+
+
+def test_graphs_for_about_the_same_sizes_are_the_same(compiler: Compiler) -> None:
+    for rows in (600, 1000, 1024, 1025):
+        torch.compiler.reset()
+        torch.compile(centred, backend=compiler, dynamic=True)(torch.randn(rows, 6))
+    said = [made.partition.graph.facts for made in compiler.compiled]
+    assert said[0] == said[1] == said[2] != said[3]
+    assert [n for _, n in said[0] if n.isdecimal()] == ["1024", "8"]

@@ -101,11 +101,11 @@ def multiples(checked: Iterable[sympy.Expr]) -> Iterator[tuple[sympy.Symbol, int
     2``)."""
     for equal in (e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1):
         (size,), rest = equal.free_symbols, equal.lhs - equal.rhs
-        part = next(iter(rest.atoms(sympy.Function)), sympy.S.One)
-        of, by, times = rest.coeff(part), rest.coeff(size), sympy.S.One
-        if type(rest).__name__ in ("Mod", "PythonMod") and rest.args[0] == size:
-            times = rest.args[1]
-        elif type(part).__name__ == "FloorDiv" and by and rest == of * part + by * size:
+        by, times = rest.coeff(size), sympy.S.One
+        of, part = (rest - by * size).as_coeff_Mul()
+        if type(part).__name__ in ("Mod", "PythonMod") and part.args[0] == size and not by:
+            times = part.args[1]
+        elif type(part).__name__ == "FloorDiv" and by:
             times = -of / by
         if times.is_Integer and times > 1:
             yield size, int(times)

@@ -243,19 +243,22 @@ class Simplifier:
         return known
 
 
-def of_multiple(size: sympy.Expr, symbol: sympy.Symbol, n: int) -> sympy.Expr:
-    """``size``, simplified as ``symbol`` is a positive multiple of ``n``: ``s - (s + 1) // 2`` is
-    ``s // 2``, and twice that ``s``."""
-    part, result = sympy.Dummy(integer=True, positive=True), sympy.S.Zero
-    made = Simplifier({}).simplify(size.xreplace({symbol: n * part}))
-    for term in sympy.Add.make_args(made):
-        number, product = term.as_coeff_Mul()
-        while _has_factor(product, part):
-            common = math.gcd(int(number), n)
-            number, product = number / common, product / part
-            product *= FloorDiv(symbol, sympy.Integer(n // common))
-        result += number * product
-    return result.xreplace({part: FloorDiv(symbol, sympy.Integer(n))})
+@functools.lru_cache(1024)
+def in_parts(size: sympy.Expr, known: tuple[tuple[sympy.Symbol, int], ...]) -> sympy.Expr:
+    """``size``, simplified as ``known`` positive symbols are multiples of the numbers beside them:
+    ``s - (s + 1) // 2`` is ``s // 2``, and twice that ``s``. A graph asks often for the same."""
+    size = Simplifier({}).simplify(size)
+    for symbol, n in known:
+        part = sympy.Dummy(integer=True, positive=True)
+        made, size = Simplifier({}).simplify(size.xreplace({symbol: n * part})), sympy.S.Zero
+        for term in sympy.Add.make_args(made):
+            number, product = term.as_coeff_Mul()
+            while _has_factor(product, part):
+                common = math.gcd(int(number), n)
+                number, product = number / common, product / part * FloorDiv(symbol, n // common)
+            size += number * product
+        size = size.xreplace({part: FloorDiv(symbol, n)})
+    return size
 
 
 def _terms(expr: sympy.Expr) -> Terms:

@@ -444,6 +444,20 @@ def test_places_in_rows_of_any_length(tmp_path: Path, interpreter: InterpreterPo
     assert run_at(ADDED, sizes, interpreter) == []
 
 
+def test_rows_of_one_element_are_placed_in_blocks_of_rows(interpreter: InterpreterPool) -> None:
+    """A place is then a row, of which there are as many as before it begins anew."""
+    text = """def spread(
+    x: "f32[s0, s1, s2]",
+    y: "f32[s1, 1]",
+):
+    add: "f32[s0, s1, s2]" = aten.add.Tensor(x, y)
+    return (add,)
+"""
+    sizes = [(300, 7, 1), (40, 37, 1), (3, 1171, 1), (9, 8, 5), (3, 5, 1171)]
+    known = [{"s0": m, "s1": n, "s2": each} for m, n, each in sizes]
+    assert run_at(graph(text), known, interpreter) == []
+
+
 def test_places_in_a_loop(interpreter: InterpreterPool) -> None:
     text = """def channels(
     x: "f32[s0, 3, s1]",

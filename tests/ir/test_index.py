@@ -28,6 +28,7 @@ def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
         equal(8 * torch_words.FloorDiv(s, 8), s): [(s, 8)],
         equal(half, s - half): [(s, 2)],
         equal(third, s - 2 * third): [(s, 3)],
+        equal(4 * torch_words.FloorDiv(half + 3, 2), s): [(s, 4)],  # whichever is met first
         equal(torch_words.Mod(s, 8), sympy.S.One): [],
         equal(torch_words.Mod(s + 1, 8), zero): [],
         equal(half, s - half - 1): [],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
 from harness.ir.index_text import IndexPrinter
-from harness.ir.simplify import Simplifier, of_multiple
+from harness.ir.simplify import Simplifier, in_parts
 
 II, J, K = (axis_symbol("i", n) for n in range(3))
 S0 = size_symbol("s0")
@@ -285,7 +285,7 @@ def test_flat_index() -> None:
 def test_a_size_that_is_a_multiple_is_counted_in_whole_parts(
     size: sympy.Expr, n: int, simple: sympy.Expr | None
 ) -> None:
-    found = of_multiple(size, S0, n)
+    found = in_parts(size, ((S0, n),))
     assert simple is None or found == simple
     for number in range(n, 20 * n, n):
         point = {S0: number, size_symbol("s1"): 7}

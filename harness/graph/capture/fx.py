@@ -28,7 +28,7 @@ from harness.errors import CaptureFailed
 from harness.graph.capture.libraries.calls import WRITES, fixed, from_first
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.ir.index import FloorDiv, Mod, Number, multiples, nearest, ratio_of, size_symbol
-from harness.ir.simplify import Simplifier, of_multiple
+from harness.ir.simplify import in_parts
 
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
@@ -392,10 +392,10 @@ def size_expr(size: int | torch.SymInt) -> sympy.Expr:
     env = size.node.shape_env
     expr = _translate(sympy.sympify(size.node.expr), env)
     if expr.has(FloorDiv):
-        expr = Simplifier({}).simplify(expr)
-        for symbol, n in multiples(guard.expr for guard in env.guards):
-            known = _translate(symbol, env)
-            expr = of_multiple(expr, known, n) if known.is_positive else expr
+        known = ((_translate(s, env), n) for s, n in multiples(g.expr for g in env.guards))
+        expr = in_parts(
+            expr, tuple(one for one in known if one[0].is_Symbol and one[0].is_positive)
+        )
     return expr
 
 

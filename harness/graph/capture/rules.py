@@ -266,7 +266,7 @@ def _conjugate(x: Any) -> Any:
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:
-    """With a number that follows from unknown sizes: by a product, which kernels have of it. Raises
+    """With a number that follows from unknown sizes: by a product (of integers in float64). Raises
     what eager mode does of a number that the type has not; fake tensors take any."""
     if not isinstance(value, torch.SymFloat):
         kind = options.get("dtype") or getattr(like, "dtype", None)
@@ -276,7 +276,8 @@ def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) ->
                 torch.full(some, value, dtype=kind)
         return NotImplemented
     ones = op(like, 1.0, **options)
-    return _aten.mul.Tensor(ones, value).to(ones.dtype)
+    wide = ones if ones.is_floating_point() or ones.is_complex() else ones.double()
+    return _aten.mul.Tensor(wide, value).to(ones.dtype)
 
 
 def _number(value: Any, **options: Any) -> Any:

@@ -229,8 +229,7 @@ class Ahead:
     cache: Path | None
     jobs: int
     _waiting: list[CompileJob] = field(default_factory=list)
-    _taken: set[str] = field(default_factory=set)
-    _workers: dict[threading.Thread, CompilePool] = field(default_factory=dict)
+    _workers: list[threading.Thread] = field(default_factory=list)
     _begun: dict[threading.Thread, str] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _closed: bool = False
@@ -243,19 +242,18 @@ class Ahead:
             with self._changed:
                 self._waiting += jobs
                 self._changed.notify_all()
-            for _ in range(min(self.jobs, len(self._waiting) // 2) - len(self._workers)):
-                pool = CompilePool(1, self.cache)
-                # A daemon, so that the end of the program waits for nothing compiled ahead.
-                thread = threading.Thread(target=self._serve, args=(pool,), daemon=True)
-                self._workers[thread] = pool
-                thread.start()
+                for _ in range(min(self.jobs, len(self._waiting) // 2) - len(self._workers)):
+                    # A daemon, so that the end of the program waits for nothing compiled ahead.
+                    thread = threading.Thread(target=self._serve, daemon=True)
+                    thread.start()
+                    self._workers.append(thread)
 
     def take(self, module_text: str) -> None:
         """Leave a kernel to this process: no worker begins it any more, and one that has begun it
         is waited for, which ends sooner than what would begin only now."""
         if os.getpid() == self._owner:  # a fork has no thread that it could hear
             with self._changed:
-                self._taken.add(module_text)
+                self._waiting = [job for job in self._waiting if job.module_text != module_text]
                 self._changed.wait_for(lambda: module_text not in self._begun.values())
 
     def close(self) -> None:
@@ -265,21 +263,22 @@ class Ahead:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for thread, pool in [*self._workers.items()]:
+        for thread in [*self._workers]:
             thread.join()
-            pool.close()
 
-    def _serve(self, pool: CompilePool) -> None:
+    def _serve(self) -> None:
         try:
-            while (job := self._next()) is not None:
-                ((_, error),) = pool.each([job])
-                if error is not None:
-                    _log.info("%s: %s", modules.text_hash(job.module_text), error)
-        except HarnessError as error:  # no worker: launches compile for themselves
+            with CompilePool(1, self.cache) as pool:
+                while (job := self._next()) is not None:
+                    ((_, error),) = pool.each([job])
+                    if error is not None:
+                        _log.info("%s: %s", modules.text_hash(job.module_text), error)
+        except (HarnessError, OSError) as error:  # no worker: launches compile for themselves
             _log.warning("kernels are not compiled ahead: %s", error)
+        finally:
             with self._changed:
-                self._begun.pop(threading.current_thread(), None)
-                self._workers.pop(threading.current_thread()).close()
+                self._begun.pop(me := threading.current_thread(), None)
+                self._workers.remove(me)
                 self._changed.notify_all()
 
     def _next(self) -> CompileJob | None:
@@ -287,10 +286,8 @@ class Ahead:
         with self._changed:
             self._begun.pop(me := threading.current_thread(), None)
             self._changed.notify_all()
-            while not self._closed:
-                while self._waiting:
-                    if (job := self._waiting.pop(0)).module_text not in self._taken:
-                        self._begun[me] = job.module_text
-                        return job
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-        return None
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if self._closed:
+                return None
+            self._begun[me] = (job := self._waiting.pop(0)).module_text
+            return job

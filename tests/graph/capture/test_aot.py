@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -103,3 +104,18 @@ def test_a_number_that_changes_is_compiled_for_any(compiler: Compiler, name: str
         x = torch.randn(3)
         torch.testing.assert_close(run(x, number), function(x, number))
     assert len(compiler.compiled) == 2  # of 0.5, and of any
+
+
+def test_integers_made_of_a_number_that_changes_are_exact(compiler: Compiler) -> None:
+    """The product that makes them was one of float32, which has 30000002 for 30000001."""
+
+    def function(x: torch.Tensor, number: float) -> tuple[torch.Tensor, ...]:
+        whole = torch.full((2,), number, dtype=torch.int64)
+        return whole, torch.full_like(whole, -number), torch.full((2,), number, dtype=torch.bool)
+
+    run: Any = torch.compile(function, backend=compiler)
+    for number in (3.5, 30000001.0, 2.0**53 - 1, 1e-300):
+        x = torch.randn(3)
+        for one, other in zip(run(x, number), function(x, number), strict=True):
+            assert torch.equal(one, other), number
+    assert len(compiler.compiled) == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.devices.job import Closing
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.compile.static import CompileJob
@@ -26,9 +27,9 @@ class Workers:
         self.began: list[str] = []
         self.changed = threading.Condition()
         self.ended = 0
-        self.lost = False
+        self.lost: Exception | None = None
 
-    def tell(self, ended: int = 0, lost: bool = False) -> None:
+    def tell(self, ended: int = 0, lost: Exception | None = None) -> None:
         with self.changed:
             self.ended, self.lost = ended, lost
             self.changed.notify_all()
@@ -38,7 +39,7 @@ class Workers:
             self.changed.wait_for(lambda: len(self.began) >= began)
 
 
-class Pool:
+class Pool(Closing):
     """One of them."""
 
     all: Workers
@@ -53,9 +54,9 @@ class Pool:
             self.all.began.append(job.module_text)
             number = len(self.all.began)
             self.all.changed.notify_all()
-            self.all.changed.wait_for(lambda: self.all.ended >= number or self.all.lost)
+            self.all.changed.wait_for(lambda: self.all.ended >= number or self.all.lost is not None)
         if self.all.lost:
-            raise HarnessError("no workers")
+            raise self.all.lost
         return [(0, None)]
 
 
@@ -110,9 +111,13 @@ def test_a_launch_waits_for_the_worker_that_compiles_its_kernel(
     ahead.take("kernel 0")  # again: for other sizes
 
 
-def test_a_launch_goes_on_when_workers_are_lost(ahead: Ahead, workers: Workers) -> None:
+@pytest.mark.parametrize("error", [HarnessError("no workers"), OSError("too many open files")])
+def test_a_launch_goes_on_when_workers_are_lost(
+    ahead: Ahead, workers: Workers, error: Exception
+) -> None:
+    """Whatever a worker's start raises: a launch waited for ever where the system refused it."""
     launch = taken(ahead, "kernel 0")
-    workers.tell(lost=True)
+    workers.tell(lost=error)
     launch.join()
     ahead.take("kernel 5")
     compiled(ahead)

@@ -276,8 +276,8 @@ def rounding(op: Op) -> Rule:
 
 def round_decimals(call: Call) -> Lowered:
     """``round(self, decimals)``: half to even."""
-    scalar, value = call.scalar, call.decisive(0)
-    scale = 10.0 ** abs(power := int(call.number(1, "decimals", 0)))
+    scalar, value, power = call.scalar, call.decisive(0), int(call.number(1, "decimals", 0))
+    scale = value.dtype.nearest(float(f"1e{abs(power)}"))  # as eager mode has it, or infinity
     if power < 0:  # (A GPU's quotient of float32 is not the nearest number.)
         scaled = scalar.cast(scalar.div(scalar.cast(value, DType.F64), scale), value.dtype)
         return call.result(scalar.mul(scalar.op(Op.ROUND, scaled), scale))
