@@ -389,17 +389,14 @@ def share_conjugates(gm: fx.GraphModule) -> None:
     part, in the memory that it is a view of. (That is complex: no kernel makes or reads it.)"""
     output, parts = gm.graph.output_node(), set[fx.Node]()
 
-    def drop(node: fx.Node) -> None:
-        if not node.users and (is_view(node) or MARKED in node.meta):
-            whole = node.all_input_nodes[0]
-            gm.graph.erase_node(node)
-            drop(whole)
-
     with gm.graph.inserting_before(output):
         for node in output.all_input_nodes:
             if isinstance(value(node), Tensor):
                 output.replace_input_with(node, _lazily(gm.graph, node, parts))
-                drop(node)
+            left = node
+            while not left.users and (is_view(left) or MARKED in left.meta):
+                dead, left = left, left.all_input_nodes[0]
+                gm.graph.erase_node(dead)
     gm.recompile()
 
 
