@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import gc
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -331,3 +332,12 @@ def test_a_hook_on_a_value_of_a_graph_is_handed_on(compiler: Compiler) -> None:
     torch.testing.assert_close(found, gradient(function))
     assert not compiler.eager
     assert len(compiler.compiled) == 2
+
+
+def test_a_threshold_of_integers_is_a_whole_number(compiler: Compiler) -> None:
+    """Torch's rule goes by way of float32, which has no 16777217, and calls -0.5 no 0."""
+    x = torch.tensor([16777217, 2**63 - 1, -(2**63), 0, 1, -1])
+    for at, value in ((0.5, -2.0), (-0.5, 7.9)):
+        run = functools.partial(torch.nn.functional.threshold, threshold=at, value=value)
+        assert torch.compile(run, backend=compiler)(x).tolist() == run(x).tolist()
+    assert not compiler.eager
