@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import gc
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -310,3 +312,32 @@ def test_cycles_are_not_collected_while_a_step_is_compiled(
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_hook_on_a_value_of_a_graph_is_handed_on(compiler: Compiler) -> None:
+    """For compiled autograd a graph is given where its hooks are, and returns it."""
+
+    def function(x: torch.Tensor, hook: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        y = x * 2
+        y.register_hook(hook)
+        return y.sin() * 3
+
+    def gradient(run: Callable[..., torch.Tensor]) -> torch.Tensor | None:
+        x = torch.linspace(-1, 1, 4, requires_grad=True)
+        run(x, lambda grad: grad * 5).sum().backward()
+        return x.grad
+
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend=compiler)):
+        found = gradient(torch.compile(function, backend=compiler))
+    torch.testing.assert_close(found, gradient(function))
+    assert not compiler.eager
+    assert len(compiler.compiled) == 2
+
+
+def test_a_threshold_of_integers_is_a_whole_number(compiler: Compiler) -> None:
+    """Torch's rule goes by way of float32, which has no 16777217, and calls -0.5 no 0."""
+    x = torch.tensor([16777217, 2**63 - 1, -(2**63), 0, 1, -1])
+    for at, value in ((0.5, -2.0), (-0.5, 7.9)):
+        run = functools.partial(torch.nn.functional.threshold, threshold=at, value=value)
+        assert torch.compile(run, backend=compiler)(x).tolist() == run(x).tolist()
+    assert not compiler.eager

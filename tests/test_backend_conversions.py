@@ -225,6 +225,20 @@ def test_powers_convert_operands_of_other_types(
     torch.testing.assert_close(got, exact(x.double(), near, t).to(dtype), rtol=1e-3, atol=0.0)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("exponent", [0.5, -0.5])
+def test_a_power_with_a_tensor_of_one_half_is_no_root(
+    compiler: Compiler, exponent: float, dtype: torch.dtype
+) -> None:
+    """Eager mode takes a root for a number only: roots of -0.0 and -inf are -0.0 and NaN."""
+    x = torch.tensor([-0.0, -torch.inf, 2.0, 0.0, -1.0], dtype=dtype)
+    for function in (lambda x: x ** torch.tensor(exponent), lambda x: x**exponent):
+        got = torch.compile(function, backend=compiler)(x)
+        torch.testing.assert_close(got, function(x), equal_nan=True)
+        assert torch.equal(got.signbit()[:1], function(x).signbit()[:1])
+        assert compiler.reports[-1].kernels == 1
+
+
 @pytest.mark.parametrize("exponent", [0.3, -0.7, 2.3])
 def test_the_exponent_of_a_powers_gradient_is_converted(
     compiler: Compiler, exponent: float

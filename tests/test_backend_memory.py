@@ -148,6 +148,8 @@ CONJUGATES: dict[str, Callable[[Tensor], object]] = {
     "resolved, then changed": lambda v: (v.conj() + 0, v.conj().resolve_conj().mul_(2)),
     "parts, changed": lambda v: (torch.resolve_neg(v.conj().imag), v.mul_(3)),
     "computed": lambda v: (v, v.conj_physical(), v.conj().clone()),
+    "alone": lambda v: v.conj(),
+    "its part alone": lambda v: v.mH[1:].imag,
 }
 
 
@@ -156,7 +158,7 @@ CONJUGATES: dict[str, Callable[[Tensor], object]] = {
 def test_conjugates_lie_in_the_memory_of_what_they_are_of(
     devices: Devices, name: str, dynamic: bool | None
 ) -> None:
-    """What resolves a mark is a copy, whatever is changed afterwards."""
+    """What resolves a mark is a copy, whatever is changed afterwards; what is one says so."""
 
     def function(x: Tensor) -> object:
         return CONJUGATES[name](x + 1)
@@ -173,6 +175,7 @@ def test_conjugates_lie_in_the_memory_of_what_they_are_of(
         assert places(made) == places(wanted)
         for one, other in zip(tree_leaves(made), tree_leaves(wanted), strict=True):
             assert one.stride() == other.stride()
+            assert (one.is_conj(), one.is_neg()) == (other.is_conj(), other.is_neg())
 
 
 @pytest.mark.parametrize("bias", [True, False])

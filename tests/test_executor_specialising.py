@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-from harness.errors import GraphError, HarnessError
+from harness.backend import Compiler, Devices
+from harness.errors import FallbackWarning, GraphError, HarnessError
 from harness.executor.specialising import NotForEverySize, bases, boxed, specialised
 from harness.graph.capture.fx import Conversion, convert
 from harness.graph.model import Graph, Mutation, Partition
@@ -132,6 +136,27 @@ def test_torch_runs_a_graph_that_is_given_other_types() -> None:
         assert run([torch.ones(3, dtype=torch.int64)])[0].tolist() == [2] * 3
     (error,) = rescued
     assert "torch.int64" in str(error)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("inside", [False, True])
+def test_torch_runs_a_graph_that_is_given_fake_tensors(
+    devices: Devices, dynamic: bool, inside: bool
+) -> None:
+    """Which have sizes, and those known or not, but no memory; it raised."""
+    mode = FakeTensorMode(shape_env=ShapeEnv() if dynamic else None)
+    sizes = [DimDynamic.DYNAMIC if dynamic else DimDynamic.STATIC] * 2
+    context = StatelessSymbolicContext(dynamic_sizes=sizes) if dynamic else None
+    x = mode.from_tensor(torch.randn(3, 4), symbolic_context=context)
+    torch.compiler.reset()
+    run = torch.compile(torch.sin, backend=Compiler(devices=devices))
+    with mode if inside else contextlib.nullcontext(), pytest.warns(FallbackWarning, match="fake"):
+        found = run(x)
+    assert type(found) is type(x)
+    assert found.shape == x.shape
+    real = torch.randn(3, 4)
+    torch.testing.assert_close(run(real), real.sin())
+    torch.compiler.reset()
 
 
 def test_types_of_what_only_library_calls_read_need_not_be_the_traced() -> None:

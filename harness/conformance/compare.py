@@ -412,8 +412,9 @@ def _is_an_order(found: Tensor, repeats: Sequence[Any]) -> bool:
         rows = torch.stack([found, *repeats]).movedim(dim + 1, -1)
         if rows.sort(-1)[0].equal(torch.arange(rows.shape[-1]).to(rows).expand_as(rows)):
             places = rows[1:].argsort(-1).gather(-1, rows[:1].long().expand_as(rows[1:]))
-            earlier = (one.unsqueeze(-2) < one.unsqueeze(-1) for one in places)
-            return not functools.reduce(torch.logical_and, earlier).triu(1).any()
+            # (Each against those before it: all pairs at once are the square of the row in memory.)
+            pairs = ((places[..., :n] > places[..., n, None]).all(0) for n in range(rows.shape[-1]))
+            return not any(map(torch.any, pairs))
     return False
 
 

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import sympy
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.value_ranges import ValueRanges
@@ -158,7 +159,6 @@ def boxed(
     or it calls a user's operator; and not if it changes them, which may have happened in part."""
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     constants: list[torch.Tensor] = []
-    everything = len(converted.constants)
     held = converted.graph.name.endswith(("_forward", "_inference"))  # whole, no part of one
     held |= not all(node.op.startswith(FAMILIAR) for node in converted.graph.nodes)
     check = functools.partial(check_inputs, converted.graph, unknown=tuple(converted.sizes))
@@ -167,6 +167,8 @@ def boxed(
     def first(args: list[Any]) -> list[Any]:
         kept, tensors = list(args), taken(args)
         try:
+            if FakeTensor in map(type, tensors):  # Dynamo compiles others apart from these
+                raise GraphError("a tensor is fake: it has no memory", converted.graph.name)
             check(tensors)
             _check_types(partition, tensors)
             if converted.graph.mutations or not held:
@@ -185,7 +187,7 @@ def boxed(
         return runs[0](args) if runs else first(args)
 
     def taken(args: list[Any]) -> list[Any]:
-        if len(constants) < everything:
+        if len(constants) < len(converted.constants):
             constants[:] = [constant.to(device) for constant in converted.constants]
         tensors = [args[position] for position in positions]
         tensors.extend(constants)

@@ -294,7 +294,7 @@ def check_inputs(graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Sym
         )
     pairs = list(zip(graph.inputs, given, strict=False))
     numbers = zip(unknown, given[len(pairs) :], strict=True)
-    sizes = {s: n for s, n in numbers if not isinstance(n, torch.SymInt)}  # a ragged one
+    sizes = {s: n for s, n in numbers if isinstance(n, int)}  # no ragged one
     for item, tensor in pairs:
         for size, number in zip(item.type.shape, tensor.shape, strict=False):
             if isinstance(size, sympy.Symbol):

@@ -21,6 +21,7 @@ import sympy
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from torch.fx.experimental._backward_state import BackwardState
 from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
@@ -308,6 +309,8 @@ class _Reader:
                 return Token(str(value).removeprefix("torch."))
             case torch.device():
                 return None
+            case BackwardState():  # where hooks are for compiled autograd: only handed on
+                return Number(node.name)
             case list() | tuple():
                 return tuple(self._argument(v, node) for v in value)
             case _:

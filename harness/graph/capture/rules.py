@@ -102,13 +102,13 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
     result of a roll and a shuffle of channels as it does that of a convolution."""
-    log_sigmoid = _aten.log_sigmoid_forward.default
     rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *BATCH_NORMS)
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
-    of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
-    rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
-    std = _aten.std_mean.correction
-    rules[std] = functools.partial(_with_lost_infinities, get_decompositions([std])[std])
+    rules |= _around(lambda rule, x: rule(x.contiguous() if x.is_cpu else x), "log_sigmoid_forward")
+    rules |= _around(
+        lambda f, x, *n: f(x, *(n if x.is_floating_point() else map(int, n))), "threshold"
+    )
+    rules |= _around(_with_lost_infinities, "std_mean")
     rules[_aten.var_mean.correction] = _var_mean
     rules[_aten.embedding_dense_backward.default] = _large_embedding_backward
     rules[_aten.native_group_norm.default] = native_group_norm

@@ -386,25 +386,17 @@ def require_own_types(gm: fx.GraphModule) -> None:
 
 def share_conjugates(gm: fx.GraphModule) -> None:
     """Return what eager mode only marks as conjugated, or as the negative of such a number's second
-    part, in the memory that it is a view of, where that is returned a second time. (That memory is
-    complex: no kernel makes or reads it.)"""
+    part, in the memory that it is a view of. (That is complex: no kernel makes or reads it.)"""
     output, parts = gm.graph.output_node(), set[fx.Node]()
 
-    def base(node: fx.Node) -> fx.Node:
-        return base(node.all_input_nodes[0]) if is_view(node) or MARKED in node.meta else node
-
-    def drop(node: fx.Node) -> None:
-        if not node.users and (is_view(node) or MARKED in node.meta):
-            whole = node.all_input_nodes[0]
-            gm.graph.erase_node(node)
-            drop(whole)
-
-    bases = [base(node) for node in output.all_input_nodes]
     with gm.graph.inserting_before(output):
         for node in output.all_input_nodes:
-            if isinstance(value(node), Tensor) and bases.count(base(node)) > 1:
+            if isinstance(value(node), Tensor):
                 output.replace_input_with(node, _lazily(gm.graph, node, parts))
-                drop(node)
+            left = node
+            while not left.users and (is_view(left) or MARKED in left.meta):
+                dead, left = left, left.all_input_nodes[0]
+                gm.graph.erase_node(dead)
     gm.recompile()
 
 

@@ -130,16 +130,17 @@ def logical(op: Op) -> Rule:
     return jumping(lambda scalar, *args: scalar.compare(op, *args), op.arity)
 
 
-def power(scalar: Scalar, base: Value, exponent: Value) -> Value:
-    """``pow``; small constant exponents become products and roots."""
+def power(scalar: Scalar, base: Value, exponent: Value, *, roots: bool = True) -> Value:
+    """``pow``; small constant exponents become products and ``roots``: what a number is to eager
+    mode, and not a tensor, which has ``(-0.0) ** 0.5`` and ``(-inf) ** 0.5`` positive."""
     if base.dtype.is_integer:
         if isinstance(exponent, Constant) and exponent.number >= 0:
             return _repeated(scalar, base, int(exponent.number))
         return scalar.op(Op.INTEGER_POWER, base, exponent)
     if isinstance(exponent, Constant):
         number = float(exponent.number)
-        if (special := {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)) is not None:
-            return scalar.op(special, base)
+        if roots and abs(number) == 0.5:
+            return scalar.op(Op.SQRT if number > 0 else Op.RSQRT, base)
         if number.is_integer() and abs(number) <= MOST_FACTORS:
             product = _repeated(scalar, base, abs(int(number)))
             return product if number >= 0 else scalar.op(Op.RECIPROCAL, product)
@@ -312,7 +313,8 @@ RULES: Rules = {
     **_overloads("remainder", "Tensor Scalar Scalar_Tensor", stepped(Op.REMAINDER)),
     **_overloads("fmod", "Tensor Scalar", stepped(Op.FMOD)),
     **_overloads("copysign", "Tensor Scalar", of(Op.COPYSIGN)),
-    **_overloads("pow", "Tensor_Scalar Tensor_Tensor Scalar", elementwise(power, 2)),
+    **_overloads("pow", "Tensor_Scalar Scalar", elementwise(power, 2)),
+    "aten.pow.Tensor_Tensor": elementwise(partial(power, roots=False), 2),
     **_overloads("clamp", "default Tensor", Rule(clamp)),
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
     **_table(_POLYNOMIALS, "default n_scalar x_scalar", of),
