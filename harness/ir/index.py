@@ -8,7 +8,8 @@ them (floor): ``FloorDiv(a, b)`` is ``a // b`` and ``Mod(a, b)`` is ``a % b``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -95,20 +96,27 @@ def ratio_of(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
     return (size.args[0], above, below) if exact and size.args[0].is_nonnegative else None
 
 
-def multiples(checked: Iterable[sympy.Expr]) -> Iterator[tuple[sympy.Symbol, int]]:
+@functools.lru_cache(maxsize=16)
+def multiples(checked: tuple[sympy.Expr, ...]) -> dict[sympy.Symbol, int]:
     """Symbols that are multiples of a number where all of ``checked``, in torch's words, hold: they
-    leave no remainder, or quotients say so (``8 * (s // 8) == s``, ``s - (s + 1) // 2 == (s + 1) //
-    2``)."""
-    for equal in (e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1):
-        (size,), rest = equal.free_symbols, equal.lhs - equal.rhs
-        part = next(iter(rest.atoms(sympy.Function)), sympy.S.One)
+    leave no remainder, or quotients say so (``8 * (s // 8) == s``, ``(s + 1) // 2 == s // 2``)."""
+    equalities = [e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1]
+    known = {e.lhs: e.rhs for e in equalities if e.lhs.args and e.rhs.is_Integer and e.rhs > 1}
+    found: dict[sympy.Symbol, int] = {}
+    for equal in equalities:
+        (size,), rest = equal.free_symbols, (equal.lhs - equal.rhs).xreplace(known)
+        part = min(rest.atoms(sympy.Function), key=lambda part: len(str(part)), default=sympy.S.One)
         of, by, times = rest.coeff(part), rest.coeff(size), sympy.S.One
         if type(rest).__name__ in ("Mod", "PythonMod") and rest.args[0] == size:
             times = rest.args[1]
-        elif type(part).__name__ == "FloorDiv" and by and rest == of * part + by * size:
+        elif by and type(part).__name__ == "FloorDiv" and rest == of * part + by * size:
             times = -of / by
+        elif type(part).__name__ == "FloorDiv":
+            n = part.args[1]
+            times = n if rest == of * (part.func(size, n) - part.func(size + n - 1, n)) else times
         if times.is_Integer and times > 1:
-            yield size, int(times)
+            found[size] = math.lcm(int(times), found.get(size, 1))
+    return found
 
 
 def flat_index(stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0) -> sympy.Expr:

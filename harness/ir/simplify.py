@@ -223,8 +223,6 @@ class Simplifier:
         return ib.UNKNOWN
 
     def _divide_bounds(self, a: Bound, b: Bound) -> Bound:
-        if isinstance(a, int) and isinstance(b, int):
-            return a // b
         return ib.tidy(self.simplify(FloorDiv(sympy.sympify(a), sympy.sympify(b))))
 
     # structure
@@ -249,18 +247,10 @@ class Simplifier:
 
 
 def of_multiple(size: sympy.Expr, symbol: sympy.Symbol, n: int) -> sympy.Expr:
-    """``size``, simplified as ``symbol`` is a positive multiple of ``n``: ``s - (s + 1) // 2`` is
-    ``s // 2``, and twice that ``s``."""
-    part, result = sympy.Dummy(integer=True, positive=True), sympy.S.Zero
+    """``size`` by ``n``-th parts of ``symbol``, a multiple of it: ``s`` is ``2 * (s // 2)``."""
+    part = sympy.Dummy(integer=True, positive=True)
     made = Simplifier({}).simplify(size.xreplace({symbol: n * part}))
-    for term in sympy.Add.make_args(made):
-        number, product = term.as_coeff_Mul()
-        while _has_factor(product, part):
-            common = math.gcd(int(number), n)
-            number, product = number / common, product / part
-            product *= FloorDiv(symbol, sympy.Integer(n // common))
-        result += number * product
-    return result.xreplace({part: FloorDiv(symbol, sympy.Integer(n))})
+    return made.xreplace({part: FloorDiv(symbol, sympy.Integer(n))})
 
 
 def _terms(expr: sympy.Expr) -> Terms:

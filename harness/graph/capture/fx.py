@@ -135,9 +135,9 @@ class _Reader:
             return  # a number that is known, which nothing reads
         value = fixed(node.meta["val"])
         if not isinstance(value, torch.Tensor):
-            known = self._values[node] = self._argument(value, node)
-            if isinstance(known, sympy.Symbol):
-                self.sizes.setdefault(known, number)
+            self._values[node] = self._argument(value, node)
+            if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
+                self.sizes = dict.fromkeys(size_expr(value).free_symbols, number) | self.sizes
             return
         name = self._name(node)
         if value.is_neg():
@@ -391,11 +391,11 @@ def size_expr(size: int | torch.SymInt) -> sympy.Expr:
         return sympy.Integer(size)
     env = size.node.shape_env
     expr = _translate(sympy.sympify(size.node.expr), env)
-    if expr.has(FloorDiv):
-        expr = Simplifier({}).simplify(expr)
-        for symbol, n in multiples(guard.expr for guard in env.guards):
-            known = _translate(symbol, env)
-            expr = of_multiple(expr, known, n) if known.is_positive else expr
+    expr = Simplifier({}).simplify(expr) if expr.has(FloorDiv) else expr
+    for symbol, n in multiples(tuple(guard.expr for guard in env.guards)).items():
+        known = _translate(symbol, env)
+        if known.is_positive and known in expr.free_symbols:
+            expr = of_multiple(expr, known, n)
     return expr
 
 
