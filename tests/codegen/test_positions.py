@@ -72,7 +72,7 @@ BORDERS = st.sampled_from((0, 1, 2, 3, 7, 8, 9, 31, 64, 127, 1023, 1024, 1025, 2
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_positions_are_right_at_every_size(name: str, interpreter: InterpreterPool) -> None:
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
-    assert "= _rows(" in module.text
+    assert ", WRAP, True)" in module.text
     loaded = runtime.load(module.text)
 
     def right(several: list[list[int]]) -> None:
