@@ -5,7 +5,8 @@
 Writes run files of copies of a recorded run's kernels into ``FOLDER/results``, if there are none,
 then makes the site in ``FOLDER/site``: at first, again, with an index that is up to date, and with
 a night beside the runs, whose newest is then not compared with the one before. Five
-in a hundred kernels change their text at some commit; one becomes slower. Figures: docs/report.md.
+in a hundred kernels change their text at some commit; one becomes slower. Figures:
+docs/measurements/report.md.
 """
 
 from __future__ import annotations

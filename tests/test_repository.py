@@ -157,15 +157,20 @@ def test_nothing_is_built_on_another_compiler() -> None:
     for path in PACKAGE:
         if path.stem == "peers" or "peers" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = (
-                [a.name for a in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-            assert not any(n.startswith("torch._inductor") for n in names), path
+        assert not any(name.startswith("torch._inductor") for name in imported(path)), path
+
+
+def test_the_design_names_what_uses_private_parts_of_torch() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    (paragraph,) = re.findall(r"Private parts of torch are\nused in (.*?)\n\n", text, re.DOTALL)
+    named = tuple(re.findall(r"`([\w/]+(?:/|\.py))`", paragraph))
+    users = [
+        path.relative_to(ROOT / "harness").as_posix()
+        for path in PACKAGE
+        if any(name.startswith("torch._") for name in imported(path))
+    ]
+    assert len(users) > 10
+    assert [name for name in users if not name.startswith(named)] == []
 
 
 def test_torch_is_pinned_in_one_place() -> None:

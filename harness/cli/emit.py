@@ -47,7 +47,7 @@ def emit(
 
     \b
     harness emit llama_block_forward -o kernels/
-    python kernels/triton_per_fused_mul_0.py --check
+    python kernels/triton_poi_fused_add_6.py --check
     """
     chosen = find_target(target or answer.options.target)
     modules: dict[str, EmittedModule] = {}

@@ -63,7 +63,7 @@ def show(
     harness show
     harness show 20260102 -k var_mean
     harness show latest --csv > run.csv
-    harness show latest --module triton_per_fused_mul_0 > kernel.py
+    harness show latest --module triton_poi_fused_add_6 > kernel.py
     harness show latest --by model --baseline inductor
     harness show --by all --baseline inductor --unchanged
     """

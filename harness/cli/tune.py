@@ -65,7 +65,7 @@ def tune(
     \b
     harness tune llama_block_forward
     harness tune llama_block_forward --search descent --fresh
-    harness tune llama_block_forward --run latest --kernel per_fused_mul_0
+    harness tune llama_block_forward --run latest --kernel poi_fused_add_6
     """
     if run is not None:
         return _recorded(answer, graph, suite, run)

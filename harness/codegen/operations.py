@@ -62,6 +62,10 @@ def _counts(
                     per_element += cost
                 else:
                     per_row += cost
+            case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute():
+                pass
+            case ir.Masked() | ir.Sort():
+                pass
     return per_row, per_element
 
 

@@ -106,7 +106,9 @@ class Reducer:
                 self._dot(first, args)
             case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
                 (self._arg_loop if looped else self._arg_block)(first, args[0])
-            case _:  # one operation from element to element
+            case ReduceKind.SUM | ReduceKind.PROD | ReduceKind.XOR | ReduceKind.ANY:
+                (self._simple_loop if looped else self._simple_block)(first, args[0])
+            case ReduceKind.MAX | ReduceKind.MIN:
                 (self._simple_loop if looped else self._simple_block)(first, args[0])
 
     def finish(self) -> None:

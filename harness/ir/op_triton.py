@@ -29,11 +29,6 @@ class Call:
         """Type of the first operand."""
         return self.dtypes[0]
 
-    @property
-    def plain_division(self) -> bool:
-        """Whether C division means the same as Python's here."""
-        return self.nonnegative or self.dtype.kind is Kind.UNSIGNED
-
 
 Text: TypeAlias = "str | Callable[[Call], str]"
 """A format template over the operand texts, or a function where the type matters."""
@@ -103,49 +98,51 @@ whole, trunc, floor, ceil = (
 )
 
 
-def floor_div(call: Call) -> str:
-    """Division rounded down."""
-    a, b = call.texts
-    if call.dtype.is_float:
-        return f"_floor_div({a}, {b})"
-    if call.plain_division:
-        return f"{a} // {b}"
-    return f"tl.where(({a} % {b} != 0) & (({a} < 0) != ({b} < 0)), {a} // {b} - 1, {a} // {b})"
+def divided(floats: str, plain: str, signed: str) -> Callable[[Call], str]:
+    """Templates of a division rounded down: for floats, for integers of which C's means the same as
+    Python's, and for others."""
+
+    def text(call: Call) -> str:
+        same = call.nonnegative or call.dtype.kind is Kind.UNSIGNED
+        template = floats if call.dtype.is_float else plain if same else signed
+        return template.format(*call.texts)
+
+    return text
 
 
-def remainder(call: Call) -> str:
-    """Remainder with the sign of the divisor."""
-    a, b = call.texts
-    if call.dtype.is_float:
-        return f"_remainder({a}, {b})"
-    if call.plain_division:
-        return f"{a} % {b}"
-    rest = f"({a} % {b})"
-    return f"tl.where(({rest} != 0) & (({rest} < 0) != ({b} < 0)), {rest} + {b}, {rest})"
+floor_div = divided(
+    "_floor_div({0}, {1})",
+    "{0} // {1}",
+    "tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})",
+)
+_REST = "({0} % {1})"
+remainder = divided(
+    "_remainder({0}, {1})",
+    "{0} % {1}",
+    f"tl.where(({_REST} != 0) & (({_REST} < 0) != ({{1}} < 0)), {_REST} + {{1}}, {_REST})",
+)
 
 
-def sign(call: Call) -> str:
-    """Difference of two comparisons."""
-    (a,) = call.texts
-    kind = triton_type(call.dtype)
-    if call.dtype.kind is Kind.UNSIGNED:
-        return f"({a} > 0).to({kind})"
-    return f"({a} > 0).to({kind}) - ({a} < 0).to({kind})"
+def by_sign(floats: str, signed: str, unsigned: str = "{0}") -> Callable[[Call], str]:
+    """Templates for floats, signed and unsigned integers, of whose type the name is ``kind`` and
+    all bits are ``ones``."""
+
+    def text(call: Call) -> str:
+        positive = call.dtype.kind is Kind.UNSIGNED
+        template = floats if call.dtype.is_float else unsigned if positive else signed
+        ones, kind = _all_bits(call.dtype), triton_type(call.dtype)
+        return template.format(*call.texts, ones=ones, kind=kind)
+
+    return text
 
 
-def absolute(call: Call) -> str:
-    """Absolute value."""
-    (a,) = call.texts
-    return a if call.dtype.kind is Kind.UNSIGNED else f"tl.abs({a})"
-
-
-def negate(call: Call) -> str:
-    """Sign change. Of floats by a product: Triton 3.6's unary minus is 0 - x, which is 0.0 where x
-    is. Unsigned numbers wrap, and Triton has no unary minus for them."""
-    (a,) = call.texts
-    if call.dtype.kind is Kind.UNSIGNED:
-        return f"({a} ^ {_all_bits(call.dtype)}) + 1"
-    return f"{a} * -1.0" if call.dtype.is_float else f"-{a}"
+_COMPARED = "({0} > 0).to({kind}) - ({0} < 0).to({kind})"
+sign = by_sign(_COMPARED, _COMPARED, "({0} > 0).to({kind})")
+absolute = by_sign("tl.abs({0})", "tl.abs({0})")
+# Of floats by a product: Triton 3.6's unary minus is 0 - x, which is 0.0 where x is. Unsigned
+# numbers wrap, and Triton has no unary minus for them.
+negate = by_sign("{0} * -1.0", "-{0}", "({0} ^ {ones}) + 1")
+relu = by_sign(f"tl.maximum({{0}}, 0.0{_NAN})", "tl.maximum({0}, 0).to({kind})")  # NaN stays
 
 
 def minus_zero(dtype: DType) -> str:
@@ -178,41 +175,23 @@ def extreme(name: str, logic: str) -> Callable[[Call], str]:
 maximum, minimum = extreme("maximum", "|"), extreme("minimum", "&")
 
 
-def relu(call: Call) -> str:
-    """Larger of the operand and zero; NaN stays."""
-    (a,) = call.texts
-    if call.dtype.is_float:
-        return f"tl.maximum({a}, 0.0{_NAN})"
-    signed = call.dtype.kind is Kind.SIGNED
-    return f"tl.maximum({a}, 0).to({triton_type(call.dtype)})" if signed else a
+def shift(sign: str) -> Callable[[Call], str]:
+    """A shift that gives 0 for a count out of range; to the right, where it is arithmetic, only
+    sign bits."""
+
+    def text(call: Call) -> str:
+        a, b = call.texts
+        width, unsigned = 8 * call.dtype.itemsize, call.dtype.kind is Kind.UNSIGNED
+        if b.isdigit() and int(b) < width:
+            return f"{a} {sign} {b}"
+        fits = f"({b} < {width})" if unsigned else f"({b} >= 0) & ({b} < {width})"
+        beyond = "0" if unsigned or sign == "<<" else f"{a} >> {width - 1}"
+        return f"tl.where({fits}, {a} {sign} {b}, {beyond}).to({triton_type(call.dtype)})"
+
+    return text
 
 
-def shift_left(call: Call) -> str:
-    """Shift that gives 0 for a count out of range."""
-    a, b = call.texts
-    if _count_fits(b, call.dtype):
-        return f"{a} << {b}"
-    return f"tl.where({_in_range(b, call.dtype)}, {a} << {b}, 0).to({triton_type(call.dtype)})"
-
-
-def shift_right(call: Call) -> str:
-    """Arithmetic shift that leaves only sign bits for a count out of range."""
-    a, b = call.texts
-    if _count_fits(b, call.dtype):
-        return f"{a} >> {b}"
-    width = 8 * call.dtype.itemsize
-    beyond = "0" if call.dtype.kind is Kind.UNSIGNED else f"{a} >> {width - 1}"
-    kind = triton_type(call.dtype)
-    return f"tl.where({_in_range(b, call.dtype)}, {a} >> {b}, {beyond}).to({kind})"
-
-
-def _count_fits(text: str, dtype: DType) -> bool:
-    return text.isdigit() and int(text) < 8 * dtype.itemsize
-
-
-def _in_range(count: str, dtype: DType) -> str:
-    upper = f"({count} < {8 * dtype.itemsize})"
-    return upper if dtype.kind is Kind.UNSIGNED else f"({count} >= 0) & {upper}"
+shift_left, shift_right = shift("<<"), shift(">>")
 
 
 def bit_not(call: Call) -> str:

@@ -178,11 +178,6 @@ class Simplifier:
         """Whether ``expr`` is provably never negative."""
         return ib.is_nonnegative(self._interval(expr)[0])
 
-    def is_less(self, a: sympy.Expr, b: sympy.Expr) -> bool:
-        """Whether ``a < b`` is proved for all points."""
-        low = self._interval(self.simplify((sympy.sympify(b) - a).expand()))[0]
-        return low is not None and ib.is_nonnegative(ib.tidy(low - 1))
-
     def _interval(self, expr: sympy.Expr) -> Interval:
         if (known := self._intervals.get(expr)) is None:
             known = self._intervals[expr] = self._find_interval(expr)

@@ -21,8 +21,8 @@ from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number,
 
 NO_GPU = "no GPU"
 LEGEND = (
-    "poi: pointwise, per: reduction with the row in one block, red: reduction in a loop, "
-    "spl: scan with several programs a row, tem: matrix product; "
+    "poi: pointwise, per: reduction, a row in one block, red: in a loop, mix: of rows and columns, "
+    "spl: scan, several programs a row, tem: matrix product, for: several kernels in one launch; "
     "×n: launched n times. bytes: what one launch has to move. regs, spill: per thread (!: it "
     "spills); smem: shared memory per block; instr: instructions in the binary. check: largest "
     "error against float64. ms: median, cold L2; of peak: share of what the device allows such a "

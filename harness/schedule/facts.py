@@ -7,7 +7,6 @@ scatter after its initialisation, the parts of a concatenation).
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 from harness.ir.affine import size_hint
@@ -15,21 +14,14 @@ from harness.ir.nodes import buffers_read, buffers_written
 from harness.ir.program import Buffer, Program, Role
 
 
-class Hazard(enum.Enum):
-    """Why the second nest must come after the first."""
-
-    READ_AFTER_WRITE = "read after write"
-    WRITE_AFTER_READ = "write after read"
-    WRITE_AFTER_WRITE = "write after write"
-
-
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A nest must run after nest number ``first`` because of ``buffer``."""
+    """A nest must run after nest number ``first`` because of ``buffer``, which it ``reads`` after
+    that one's write, or writes."""
 
     first: int
     buffer: str
-    hazard: Hazard
+    reads: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -70,11 +62,9 @@ def gather(program: Program) -> Facts:
     before: list[int] = []
     for number, nest in enumerate(program.nests):
         read, written = buffers_read(nest), buffers_written(nest)
-        hazards = [(writers, name, Hazard.READ_AFTER_WRITE) for name in read]
-        for name in written:
-            hazards.append((readers, name, Hazard.WRITE_AFTER_READ))
-            hazards.append((writers, name, Hazard.WRITE_AFTER_WRITE))
-        found = [Edge(n, name, h) for of, name, h in hazards for n in of.get(name, ())]
+        hazards = [(writers, name, True) for name in read]
+        hazards += [(of, name, False) for name in written for of in (readers, writers)]
+        found = [Edge(n, name, reads) for of, name, reads in hazards for n in of.get(name, ())]
         into.append(tuple(found))
         before.append(0)
         for edge in found:

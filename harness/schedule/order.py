@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.ir.reach import reached
-from harness.schedule.facts import Facts, Hazard
+from harness.schedule.facts import Edge, Facts
 from harness.schedule.group import SegmentKind
 from harness.schedule.space import Candidate, Level, NestView
 
@@ -51,14 +51,14 @@ def segments(candidate: Candidate, facts: Facts) -> tuple[Ordered, ...]:
     return tuple(found)
 
 
-def _minimum(first: Level, at: int, second: Level, hazard: Hazard) -> int:
-    """The lowest level of ``second`` if it must come after ``first`` at level ``at``."""
+def _minimum(first: Level, at: int, second: Level, edge: Edge) -> int:
+    """The lowest level of ``second`` if for ``edge`` it comes after ``first`` at level ``at``."""
     looped = second is not Level.FLAT
     if first is Level.FLAT:
         return at + 1 if looped else at
     if not looped:
         return at + 1
-    return at + 2 if first is Level.REDUCE and hazard is Hazard.READ_AFTER_WRITE else at
+    return at + 2 if first is Level.REDUCE and edge.reads else at
 
 
 def _levels(candidate: Candidate, facts: Facts) -> dict[int, int]:
@@ -69,7 +69,7 @@ def _levels(candidate: Candidate, facts: Facts) -> dict[int, int]:
         for edge in facts.into[number]:
             if edge.first in views:
                 first = views[edge.first].level
-                low = max(low, _minimum(first, levels[edge.first], view.level, edge.hazard))
+                low = max(low, _minimum(first, levels[edge.first], view.level, edge))
         levels[number] = low
     return _settle(views, levels, facts)
 

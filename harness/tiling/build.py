@@ -17,21 +17,11 @@ from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, VEC
 from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import GATHERED, SOME_ROWS, STORED_COLUMNS
+from harness.ir import index_bounds as ib
+from harness.ir import nodes as ir
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.index import FloorDiv, Mod
-from harness.ir.nodes import (
-    Builder,
-    IndexValue,
-    Load,
-    ReduceKind,
-    Sort,
-    Store,
-    index_exprs,
-    loads,
-    reductions,
-    scans,
-    values,
-)
+from harness.ir.nodes import IndexValue, Load, Store, index_exprs, loads, reductions, scans, values
 from harness.ir.program import Buffer, Program
 from harness.ir.simplify import Simplifier
 from harness.ir.traffic import bytes_moved
@@ -89,10 +79,11 @@ def plan(
     segments = _segments(program, group, space, category is not Category.REDUCTION)
     if group.raxes and all(segment.kind is SegmentKind.FLAT for segment in segments):
         category, space = Category.POINTWISE, space.flat()
-    buffers = _buffers(program, [s for segment in segments for s in segment.stores])
-    tiles, dtypes = space.tiles(), {b.name: b.dtype for b in buffers}
+    tiles, dtypes = space.tiles(), {b.name: b.dtype for b in program.buffers}
     segments, tiles = with_products(segments, tiles, dtypes) if space.product else (segments, tiles)
     stores = [s for segment in segments for s in segment.stores]
+    named = {load.buffer for load in loads(stores)} | {s.buffer for s in stores}
+    buffers = tuple(b for b in program.buffers if b.name in named)
     sizes, pairs = _unknown_sizes(tiles, buffers, stores), shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
@@ -100,7 +91,7 @@ def plan(
     facts = _facts(category, space, segments, buffers, group, touched, longest)
     aligned = _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
-        online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
+        online = [r for r in reductions(stores) if r.kind is ir.ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
         facts = replace(facts, aligned=aligned is not None, side=side)
     lanes = in_lanes(stores, tiles[0], dtypes) if is_window(facts) else None
@@ -109,8 +100,7 @@ def plan(
         facts = replace(facts, sizes=(("x", int(tiles[0].numel)),))
     extents = _extents(group, space, buffers, stores, facts.chunked)
     initial, kept = _states(program, group)
-    split = category is Category.SPLIT_SCAN
-    shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
+    shared: Workspace | SharedRows | None = _workspace(category, group, stores)
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows) and category is Category.REDUCTION and not facts.chunked:
@@ -122,7 +112,7 @@ def plan(
         tiles=tiles,
         segments=segments,
         buffers=buffers,
-        internal=frozenset(b.name for b in buffers if b.name in group.internal),
+        internal=group.internal & named,
         sizes=sizes,
         index_dtype=_index_dtype(extents),
         facts=facts,
@@ -231,7 +221,7 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     if group.walked or space.product:
         return Category.MIXED if group.walked else Category.TEMPLATE
     along = [v for nest in group.nests for v in scans(nest.stores)]
-    if any(isinstance(v, Sort) for v in along):
+    if any(isinstance(v, ir.Sort) for v in along):
         return Category.PERSISTENT
     persistent = _persistent(group, space, space.hint, target, group.rnumel)
     if persistent if looped is None else not looped and group.rnumel.is_Integer:
@@ -243,7 +233,9 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     return Category.REDUCTION
 
 
-def _workspace(group: FusedGroup, stores: Sequence[Store]) -> Workspace:
+def _workspace(category: Category, group: FusedGroup, stores: Sequence[Store]) -> Workspace | None:
+    if category is not Category.SPLIT_SCAN:
+        return None
     blocks = cdiv(int(group.rnumel), LEAST_SCAN_BLOCK)
     arrays = max((3, *(len(s.args) + 2 for s in scans(stores))))  # a flag, whether any, components
     return Workspace(int(group.numel), blocks, len(_combined(stores)), arrays)
@@ -261,7 +253,7 @@ def _segments(
     recomputes its values) writes to memory the first time only; different nests that write to
     one place all do, in their order."""
     dtypes = {b.name: b.dtype for b in program.buffers}
-    builder = Builder()
+    builder = ir.Builder()
     inliner = Inliner(builder, dtypes, group.internal)
     written: set[int] = set()
     result: list[PlanSegment] = []
@@ -290,11 +282,6 @@ def _segments(
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
 
 
-def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:
-    named = {load.buffer for load in loads(stores)} | {s.buffer for s in stores}
-    return tuple(b for b in program.buffers if b.name in named)
-
-
 def _unknown_sizes(
     tiles: Sequence[Tile], buffers: Sequence[Buffer], stores: Sequence[Store]
 ) -> tuple[sympy.Symbol, ...]:
@@ -321,7 +308,7 @@ def _extents(
     ends = [(is_small(number), *known.bounds(number)) for number in numbers]
     divided = {d.args[0] for e in index_exprs(stores) for d in e.atoms(FloorDiv, Mod)}
     places = (d for d in divided if d.free_symbols & known.ranges.keys())
-    longer = (d for d in places if not any(known.is_less(d, count) for count in counts))
+    longer = (d for d in places if not any(ib.less(known.bounds(d - n)[1], 0) for n in counts))
     ends += [(True, *known.bounds(dividend)) for dividend in sorted(longer, key=str)]
     far = ((s, e) for s, low, high in ends for e in (low if low is None else -low, high))
     limit = sympy.Integer(INT32_LIMIT)
@@ -377,7 +364,7 @@ def _facts(
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
     skips = space.crossed or family in (Family.POINTWISE, Family.SCAN)
     kinds = [key[0] for key in components(stores)]
-    softmaxes = kinds.count(ReduceKind.SOFTMAX)
+    softmaxes = kinds.count(ir.ReduceKind.SOFTMAX)
     made = Facts(
         family=Family.SPREAD if group.walked and int(group.rnumel) >= LONG else family,
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
@@ -404,7 +391,8 @@ def _facts(
     if shared and shared.columns and not shared_pairs(group.in_place, segments):
         inner, *outer = sorted(space.tiles()[-1].entries, key=lambda e: e.divisor != 1)
         run = size_hint(inner.length) if outer and made.hint is Hint.INNER else 0
-        places = made.hint is Hint.OUTER and {ReduceKind.ARGMAX, ReduceKind.ARGMIN} & set(kinds)
+        extremes = {ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN}
+        places = made.hint is Hint.OUTER and not extremes.isdisjoint(kinds)
         made = replace(made, chunked=shared.each, run=run, width=8 if places else made.width)
     return replace(made, fixed_blocks=made.pinned)
 

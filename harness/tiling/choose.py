@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, dropwhile, pairwise, takewhile
+from itertools import chain, combinations, dropwhile, pairwise
 
 import sympy
 
@@ -140,7 +140,9 @@ def tile_boundaries(
         unit = unit_stride(access, splits)
         moved = access.itemsize * touched_points(access.index, splits) * (1 + access.write)
         total += moved
-        if unit is not None and _crosses(access, unit, splits):
+        # If it moves along no lower split, neighbouring lanes read one element: nothing is gained.
+        moving = (split.var for split in splits if split.var in access.index.free_symbols)
+        if unit is not None and next(moving) != unit:
             weights[unit] += moved
             lengths[unit] = max(lengths[unit], _run(access.index, unit, splits), key=size_hint)
     useful = [n for n, split in enumerate(splits) if n and (many or weights[split.var])]
@@ -269,13 +271,6 @@ def _pieces(
     points = size_hint(sympy.Mul(*(split.length for split in splits)))
     much = alike >= ALIKE * stored and alike * points >= ALIKE_ALL
     return pieces >= least and much
-
-
-def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:
-    """Whether the access moves along a lower split than the one it is contiguous in; if it
-    does not, neighbouring lanes read one element and nothing is to be gained."""
-    lower = (split.var for split in takewhile(lambda s: s.var != unit, splits))
-    return not access.index.free_symbols.isdisjoint(lower)
 
 
 def touched_points(index: sympy.Expr, splits: Sequence[Split]) -> int:

@@ -15,11 +15,10 @@ from typing import TypeAlias
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.lowering.context import Context
 from harness.ir import nodes as ir
 from harness.ir.affine import linear, positions
-from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
-from harness.ir.value_bounds import value_bounds
 from harness.tiling.plan import LANES, Tile
 
 _VECTOR, _BYTES = 8, 16
@@ -74,21 +73,15 @@ def _lane(
     builder: ir.Builder,
 ) -> tuple[ir.Store, ...]:
     """``stores`` for one point of each group, without masks that always hold there."""
-    true = builder.constant(True, DType.BOOL)
+    context = Context(builder)
 
     def decided(value: ir.Value, made: ir.Made) -> ir.Value | None:
-        if isinstance(value, ir.Masked) and made[id(value.mask)] is true:
-            return made[id(value.body)]
-        if isinstance(value, ir.Compute) and value.op is Op.LOGICAL_AND:
-            left = [made[id(v)] for v in value.args if made[id(v)] is not true]
-            return None if len(left) == 2 else left[0] if left else true
-        if isinstance(value, ir.Compute) and value.op is Op.WHERE:
-            return made[id(value.args[1])] if made[id(value.args[0])] is true else None
-        if isinstance(value, ir.Compute) and value.op in (Op.GE, Op.LT):
-            a, b = (value_bounds(made[id(v)], known) for v in value.args)
-            if a and b and (a[0] >= b[1] if value.op is Op.GE else a[1] < b[0]):
-                return true
-        return None
+        if isinstance(value, ir.Masked):
+            other = builder.constant(value.other.number, value.dtype)
+            return context.masked(made[id(value.mask)], made[id(value.body)], other)
+        if not isinstance(value, ir.Compute):
+            return None
+        return context.folded(value.op, [made[id(v)] for v in value.args], value.dtype, known)
 
     there = {v: LANES * v + lane for v in inner}
     return ir.rewrite_stores(stores, builder, lambda e: known.substitute(e, there), decided)

@@ -60,8 +60,6 @@ class Inliner:
         rounds = dtype.is_float and dtype.compute is not dtype
         if rounds and (dtype.itemsize == 1 or buffer not in self.internal):
             return self.builder.rounded(value, dtype)
-        if value.dtype is not dtype.compute:
-            return self.builder.compute(Op.CAST, value, dtype=dtype.compute)
         return value
 
     def _resolve(self, load: ir.Load) -> ir.Value:
@@ -105,7 +103,8 @@ def _moved(
 
     def viewed(value: ir.Value, made: ir.Made) -> ir.Value:
         new = ir.rebuild(value, made, builder, ir.same_address)
-        new = copies.get(id(_narrowed(new, dtype)), new)
+        if isinstance(new, ir.Compute) and new.op is Op.CAST and new.dtype is dtype:
+            new = copies.get(id(new.args[0]), new)  # what is rounded to it is one already
         if (copy := _copy(new, dtype, dtypes, copies, builder)) is not None:
             copies[id(new)] = copy
         return new
@@ -140,7 +139,9 @@ def _copy(
         case ir.Masked():
             body, other = copies.get(id(value.body)), builder.constant(value.other.number, dtype)
             return None if body is None else builder.masked(value.mask, body, other)
-        case _:
+        case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute():
+            return None
+        case ir.Reduce() | ir.Scan() | ir.Sort():
             return None
 
 
@@ -157,10 +158,3 @@ def as_stored(
         if exact and (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
             copies[id(one)] = copy
     return copies.get(id(value))
-
-
-def _narrowed(value: ir.Value, dtype: DType) -> ir.Value | None:
-    """What is rounded to ``dtype`` here."""
-    if isinstance(value, ir.Compute) and value.op is Op.CAST and value.dtype is dtype:
-        return value.args[0]
-    return None

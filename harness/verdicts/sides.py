@@ -286,7 +286,7 @@ def commit_side(
         tree = repository
         if commit is not None:
             tree = commit_tree.unpack(repository, commit, PACKAGE, Path(name))
-        answer = commit_tree.export(tree, named, files, target, 0, path, python, stages)
+        answer = commit_tree.export(tree, named, files, target, path, python, stages)
     origin = str(repository) if commit is None else f"commit {commit[:12]}"
     found = tuple(_exported_graph(name, graph) for name, graph in answer["graphs"].items())
     run = Run("", "", Machine(""), target, commit=commit or "", graphs=found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +25,12 @@ def test_every_old_version_has_a_step_and_a_file() -> None:
     assert sorted(path.name for path in FIXTURES.glob("schema-*.parquet")) == [
         f"schema-{version}.parquet" for version in range(1, SCHEMA_VERSION)
     ]
+
+
+def test_the_page_of_results_names_every_column() -> None:
+    text = (Path(__file__).parents[2] / "results" / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)))
+    assert set(schema.columns().names) <= set(named)
 
 
 def test_a_run_of_version_1() -> None:

@@ -67,7 +67,7 @@ def why(
     Exit status 4: unsure of every kernel; 2: an error.
 
     \b
-    harness why poi_fused_mul_4 20260102 latest
+    harness why poi_fused_add_6 20260102 latest
     harness why '*var_mean*' HEAD~20 HEAD
     """
     answer.recover()
@@ -249,8 +249,8 @@ def bisect(
     that changes the text; 2: wrong ends or names.
 
     \b
-    harness bisect poi_fused_mul_4 HEAD~30 HEAD
-    harness bisect poi_fused_mul_4 old new --environment old=a/python --environment new=b/python
+    harness bisect poi_fused_add_6 HEAD~30 HEAD
+    harness bisect poi_fused_add_6 old new --environment old=a/python --environment new=b/python
     """
     with answer.cache() as cache, answer.progress("generating") as bar:
         asked = _Asked(answer.options, kernel, graph, target, cache)

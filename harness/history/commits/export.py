@@ -9,14 +9,13 @@ modules needs torch and triton alone.
 
 Reads a request as JSON from standard input and writes the answer as JSON to the file that the
 request names, because a compiler may print. Request: ``tree`` (the package has to come from
-there), ``graphs`` (name to file), ``target``, ``repeats`` (timed compilations of each graph
-after a first one; 0 for none), ``out``, ``stages`` (a folder for what the compiler's stages make,
-or null; a commit from before there were hooks leaves it empty). Answer: ``error`` (empty, or why
-nothing came out), ``graphs``: per name ``reason``, ``kernels`` (``name``, ``kind``, ``bytes``,
-``launches``, ``region`` of the first launch, ``origins``, ``text``), ``failures``,
-``library_calls`` and ``seconds`` of each repeat (processor time). Instead of ``graphs`` a request
-has ``modules`` (``text``, ``config`` or null, ``launches``) and ``wanted`` (``ms`` of all launches,
-``figures`` of each module); its answer says ``torch`` and ``triton`` (versions), too.
+there), ``graphs`` (name to file), ``target``, ``out``, ``stages`` (a folder for what the
+compiler's stages make, or null; a commit from before there were hooks leaves it empty). Answer:
+``error`` (empty, or why nothing came out), ``graphs``: per name ``reason``, ``kernels`` (``name``,
+``kind``, ``bytes``, ``launches``, ``region`` of the first launch, ``origins``, ``text``),
+``failures``, ``library_calls`` and ``seconds`` (processor time of compiling). Instead of ``graphs``
+a request has ``modules`` (``text``, ``config`` or null, ``launches``) and ``wanted`` (``ms`` of all
+launches, ``figures`` of each module); its answer says ``torch`` and ``triton`` (versions), too.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def _export(request: dict[str, Any]) -> dict[str, Any]:
     graphs = {}
     for name, path in request["graphs"].items():
         try:
-            graphs[name] = _graph(path, target, request["repeats"])
+            graphs[name] = _graph(path, target)
             if request.get("stages"):
                 _write_stages(path, target, request["stages"])
         except Exception as error:  # noqa: BLE001 - one graph that this commit cannot compile
@@ -91,20 +90,16 @@ def _target(tree: str, name: str) -> Any:
     return TARGETS[name]
 
 
-def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
+def _graph(path: str, target: Any) -> dict[str, Any]:
     from harness.graph.text import load
     from harness.pipeline import compile_graph
 
     graph = load(Path(path))
+    gc.collect()
+    # One thread, no waiting: processor time is the wall clock of a machine that does nothing else.
+    began = time.process_time()
     compiled = compile_graph(graph, target)
-    seconds = []
-    for _ in range(repeats):
-        gc.collect()
-        # One thread, no waiting: processor time is the wall clock of a machine that does
-        # nothing else, whatever else this one does.
-        began = time.process_time()
-        compile_graph(graph, target)
-        seconds.append(time.process_time() - began)
+    seconds = time.process_time() - began
     return {
         "reason": "",
         "kernels": [

@@ -45,7 +45,6 @@ def export(
     named: str,
     graphs: Mapping[str, Path],
     target: str,
-    repeats: int = 0,
     path: Sequence[str] = (),
     python: str = sys.executable,
     stages: Path | None = None,
@@ -57,7 +56,6 @@ def export(
         "tree": str(tree),
         "graphs": {name: str(file) for name, file in graphs.items()},
         "target": target,
-        "repeats": repeats,
         "stages": None if stages is None else str(stages),
     }
     return answered(request, [str(tree), *path], python, named)

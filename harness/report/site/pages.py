@@ -258,7 +258,7 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
         "name": kernel.name,
         "place": [[model.name, f"../models/{model.page}"], kernel.graph, k.region],
         "graph": kernel.graph,
-        "tiles": list(_tiles(kernel, k)),
+        "tiles": list(_tiles(k)),
         "broken": k.reason,
         "history": _history(kernel.line, site),
         "changes": changes,
@@ -279,15 +279,15 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
     }
 
 
-def _tiles(kernel: Kernel, k: KernelRecord) -> Iterator[tuple[Any, ...]]:
+def _tiles(k: KernelRecord) -> Iterator[tuple[Any, ...]]:
     """Figure, unit, what is said below it, and whether it is bad."""
     text = {name: metrics.named(name).text for name in ("fraction", "gbps", "bytes")}
     between = f"95 %: {microseconds(k.low)} to {microseconds(k.high)}" if k.low and k.high else ""
     yield microseconds(k.ms), "µs", between
-    yield text["fraction"](k.fraction), "of peak", f"bound by {_ROOFS.get(k.roof, k.roof)}"
+    bound = "" if k.fraction is None else f"bound by {_ROOFS.get(k.roof, k.roof)}"
+    yield text["fraction"](k.fraction), "of peak", bound
     yield text["gbps"](k.gbps), "GB/s", f"{text['bytes'](k.bytes)} bytes a launch"
-    together = None if kernel.total_us is None else kernel.total_us / 1000
-    yield f"×{k.launches}", "launches", f"{microseconds(together)} µs together"
+    yield f"×{k.launches}", "launches", f"{microseconds(k.ms and k.ms * k.launches)} µs together"
     said = k.check_note or "not checked"
     if k.max_error is not None:
         allowed = "" if k.allowed is None else f" of {k.allowed:.2g}"

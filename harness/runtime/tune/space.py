@@ -16,16 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from harness.devices.job import Context
+from harness.heuristics import limits
 from harness.heuristics.cooperative import RSPLIT
 from harness.heuristics.facts import Config
-from harness.heuristics.limits import (
-    LEAST_SCAN_BLOCK,
-    MAX_GRID_X,
-    MAX_TENSOR_ELEMENTS,
-    MAX_THREADS_PER_BLOCK,
-    is_reduction,
-    largest_block,
-)
 from harness.records.trials import Resources, Trial
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.static import CompileJob, compiled_binary
@@ -59,16 +52,16 @@ class Space:
         for name, _ in configs[0].blocks:
             given = tuple(sorted({c.block(name) for c in configs}))
             prefix = name.removesuffix("BLOCK").lower()
-            whole = loaded.category in ("per", "mix") and is_reduction(prefix)
+            whole = loaded.category in ("per", "mix") and limits.is_reduction(prefix)
             if name.endswith("BLOCK") and not (is_given(loaded) or name in fixed or whole):
                 # The workspace of a split scan has room for so many blocks and no more. The first
                 # block of a row that a program has for itself ends the vector that it begins in.
-                row = is_reduction(prefix) and fixed.get("XBLOCK") == 1
-                least = LEAST_SCAN_BLOCK if loaded.category == "spl" else target.warp_size
-                largest = max(given[-1], largest_block(prefix, sizes.get(prefix, 1)))
+                row = limits.is_reduction(prefix) and fixed.get("XBLOCK") == 1
+                least = limits.LEAST_SCAN_BLOCK if loaded.category == "spl" else target.warp_size
+                largest = max(given[-1], limits.largest_block(prefix, sizes.get(prefix, 1)))
                 given = _powers(largest, min(least, largest) if row else 1)
             values.append((name, given))
-        values.append((WARPS, _powers(MAX_THREADS_PER_BLOCK // target.warp_size)))
+        values.append((WARPS, _powers(limits.MAX_THREADS_PER_BLOCK // target.warp_size)))
         # Triton pipelines only loads that feed a matrix product: elsewhere the binary is the
         # same for every number of stages, and heuristics ask for one.
         stages = sorted({c.num_stages for c in configs})
@@ -91,12 +84,12 @@ class Space:
             return False
         elements = config.elements
         threads = config.num_warps * self.warp_size
-        most = min(MAX_TENSOR_ELEMENTS, self.most_per_thread * threads)
+        most = min(limits.MAX_TENSOR_ELEMENTS, self.most_per_thread * threads)
         least = max(1, self.least_per_thread) * threads if config.num_warps > 1 else 0
         if not least <= elements <= most:
             return False
         rows = self.sizes.get("x", 1)  # y overflows into z, which the grid takes care of
-        return -(-rows // dict(config.blocks).get("XBLOCK", rows)) <= MAX_GRID_X
+        return -(-rows // dict(config.blocks).get("XBLOCK", rows)) <= limits.MAX_GRID_X
 
     def neighbours(self, config: Config, name: str, radius: int = 1) -> list[Config]:
         """Allowed configurations that differ from ``config`` in the field ``name`` alone, by up

@@ -67,6 +67,14 @@ def test_no_page_complains_or_scrolls_sideways(world: World, tab: Any, said: lis
         assert said == [], page.name
 
 
+def test_a_long_name_does_not_widen_the_page(world: World, tab: Any) -> None:
+    tab.set_viewport_size({"width": 390, "height": 800})
+    tab.goto((world.site / "history.html").as_uri())
+    name = "clone_max_pool2d_with_indices_" + 4 * "2c0d159a29"
+    tab.evaluate("name => document.querySelector('h2 a').textContent = name", name)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_changes_at_one_commit_are_read_in_the_chart(world: World, tab: Any, width: int) -> None:
     tab.set_viewport_size({"width": width, "height": 800})

@@ -438,3 +438,29 @@ def test_a_run_without_kernels_has_pages_that_say_so(world: World, tmp_path: Pat
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
     assert mine.report().exit_code == 0
     assert "Nothing was timed" in mine.text("index.html")
+
+
+def test_a_run_without_times_leads_to_its_kernels(world: World, tmp_path: Path) -> None:
+    """The first page links to them and shows its notes; a kernel's names no bound of a time."""
+    untimed = replace(
+        world.runs[0],
+        dirty=True,
+        graphs=tuple(
+            replace(
+                graph,
+                kernels=tuple(
+                    replace(one, ms=None, low=None, high=None, gbps=None, fraction=None, sets=())
+                    for one in graph.kernels
+                ),
+            )
+            for graph in world.runs[0].graphs
+        ),
+    )
+    store.save(tmp_path / "results", untimed)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    first = mine.text("index.html")
+    assert 'href="kernels.html">All ' in first
+    assert '<details class="fold" open><summary>Notes' in first
+    for page in mine.site.glob("kernels/*.html"):
+        assert ["–", "of peak", ""] in [tile[:3] for tile in record_of(page.read_text())["tiles"]]
