@@ -17,6 +17,8 @@ from harness.heuristics.limits import (
     next_power_of_two,
     reach,
 )
+from harness.ir.affine import divide, same
+from harness.ir.index import FloorDiv
 from harness.ir.index_text import IndexPrinter, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, cooperative, in_chunks, split_scan, tiled
@@ -99,6 +101,7 @@ def build_frame(plan: KernelPlan) -> Frame:
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
     names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
+    names |= {part: f"kq{n}" for n, part in enumerate(quotients(plan))}
     names |= {e.var: f"{t.prefix}index" for t in plan.tiles for e in t.entries if _is_root(t, e)}
     product = plan.category is Category.TEMPLATE
     dims = (("y", TWIN), ("x", "r0_")) if product else tuple((p,) for p in vector)
@@ -139,7 +142,16 @@ def numbered_in_x(plan: KernelPlan) -> bool:
 def index_lines(plan: KernelPlan) -> list[str]:
     """What a launch says of positions, and unknown sizes in their type."""
     sizes = [f"ks{n} = tl.full([], ks{n}, INDEX)" for n in range(len(plan.sizes))]
+    for n, part in enumerate(quotients(plan)):
+        of, by = part.args
+        sizes.append(f"kq{n} = tl.multiple_of(ks{plan.sizes.index(of)} // {by}, PARTS)")
     return ["INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32", *sizes] * bool(plan.extents)
+
+
+def quotients(plan: KernelPlan) -> list[sympy.Expr]:
+    """Parts of unknown sizes. What divides them a launch has to say: Triton asks of arguments."""
+    every = {part for e in plan.extents for part in e.atoms(FloorDiv)}
+    return sorted((q for q in every if q.args[0].is_Symbol and q.args[1].is_Integer), key=str)
 
 
 def size_lines(frame: Frame) -> list[str]:
@@ -265,17 +277,19 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
     for entry in tile.entries:
         if entry.var not in used or _is_root(tile, entry) or entry.var in found:
             continue
-        text = rows.get(sympy.expand(entry.divisor), f"{tile.prefix}index")
         end = sympy.expand(entry.divisor * entry.length)
-        begins = sympy.expand(end - tile.numel) != 0
-        if begins and not entry.length.is_Integer and text in rows.values():
-            above = rows.setdefault(end, f"{tile.prefix}above{len(rows)}")
+        above = ((divide(entry.divisor, length), row) for length, row in rows.items())
+        steps, row = min(((n, r) for n, r in above if isinstance(n, int)), default=(None, ""))
+        text = row or f"{tile.prefix}index"
+        if (steps or entry.divisor) != 1:
+            text = f"{text} // {steps or frame.printer.operand(entry.divisor)}"
+        begins = not same(end, tile.numel)
+        if begins and not entry.length.is_Integer and row:
+            higher = rows.setdefault(end, f"{tile.prefix}above{len(rows)}")
             first = f"{tile.prefix}offset // {frame.printer.operand(entry.divisor)}, {text}"
             length = frame.printer.text(entry.length)
-            lines.append(f"{above}, {entry.var} = _placed({first}, {length}, WRAP, True)")
+            lines.append(f"{higher}, {entry.var} = _placed({first}, {length}, WRAP, True)")
             continue
-        if text not in rows.values() and entry.divisor != 1:
-            text = f"{text} // {frame.printer.operand(entry.divisor)}"
         if begins:
             text = f"({text})" if "//" in text else text
             text = f"{text} % {frame.printer.operand(entry.length)}"

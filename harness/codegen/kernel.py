@@ -18,6 +18,7 @@ from harness.codegen.frame import (
     index_lines,
     launch_grid,
     parallel_lines,
+    quotients,
     reduction_base,
     reduction_lines,
     size_lines,
@@ -115,7 +116,8 @@ def variants(plan: KernelPlan) -> list[str]:
     turns = plan.facts.hint is Hint.OUTER or plan.facts.run > 0
     chunks = ["CHUNKS", *["UNROLL"] * turns] if plan.facts.chunked else []
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
-    return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
+    parts = ["PARTS"] * bool(quotients(plan))
+    return ["WIDE"] * bool(plan.extents) + parts + held + chunks + wrap + unknown
 
 
 def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import jinja2
 
-from harness.codegen.frame import wrapped
+from harness.codegen.frame import quotients, wrapped
 from harness.codegen.reference import Reference, triton_signature
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name, next_power_of_two
@@ -110,7 +110,7 @@ def _environment() -> jinja2.Environment:
         autoescape=False,  # it is Python that is written
     )
     mapping, sequence = (functools.partial(_written, kind) for kind in (dict, tuple))
-    made.globals.update(mapping=mapping, sequence=sequence, limit=INT32_LIMIT)
+    made.globals.update(mapping=mapping, sequence=sequence, limit=INT32_LIMIT, quotients=quotients)
     made.globals.update(block_name=block_name, size_text=size_text, wrapped=wrapped)
     return made
 

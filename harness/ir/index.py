@@ -8,7 +8,8 @@ them (floor): ``FloorDiv(a, b)`` is ``a // b`` and ``Mod(a, b)`` is ``a % b``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -95,20 +96,27 @@ def ratio_of(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
     return (size.args[0], above, below) if exact and size.args[0].is_nonnegative else None
 
 
-def multiples(checked: Iterable[sympy.Expr]) -> Iterator[tuple[sympy.Symbol, int]]:
+@functools.lru_cache(maxsize=16)
+def multiples(checked: tuple[sympy.Expr, ...]) -> dict[sympy.Symbol, int]:
     """Symbols that are multiples of a number where all of ``checked``, in torch's words, hold: they
-    leave no remainder, or quotients say so (``8 * (s // 8) == s``, ``s - (s + 1) // 2 == (s + 1) //
-    2``)."""
-    for equal in (e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1):
-        (size,), rest = equal.free_symbols, equal.lhs - equal.rhs
+    leave no remainder, or quotients say so (``8 * (s // 8) == s``, ``(s + 1) // 2 == s // 2``)."""
+    equalities = [e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1]
+    known = {e.lhs: e.rhs for e in equalities if e.lhs.args and e.rhs.is_Integer and e.rhs > 1}
+    found: dict[sympy.Symbol, int] = {}
+    for equal in equalities:
+        (size,), rest = equal.free_symbols, (equal.lhs - equal.rhs).xreplace(known)
         by, times = rest.coeff(size), sympy.S.One
         of, part = (rest - by * size).as_coeff_Mul()
         if type(part).__name__ in ("Mod", "PythonMod") and part.args[0] == size and not by:
             times = part.args[1]
         elif type(part).__name__ == "FloorDiv" and by:
             times = -of / by
+        elif floor := next((f for f in part.atoms(sympy.Function) if f.args[0] == size), None):
+            upto = floor.func(size + floor.args[-1] - 1, floor.args[-1])
+            times = floor.args[-1] if part in (floor - upto, upto - floor) else times
         if times.is_Integer and times > 1:
-            yield size, int(times)
+            found[size] = math.lcm(int(times), found.get(size, 1))
+    return found
 
 
 def flat_index(stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0) -> sympy.Expr:

@@ -24,10 +24,10 @@ _SUM, _PRODUCT, _UNARY, _ATOM = 1, 2, 3, 4
 @dataclass(slots=True)
 class IndexPrinter:
     """Writes index expressions, for Python or for ``triton``. ``simplifier`` knows what cannot be
-    negative; ``names`` gives the text of symbols that are not called what sympy calls them."""
+    negative; ``names`` gives the text of what is not called what sympy calls it."""
 
     simplifier: Simplifier
-    names: Mapping[sympy.Symbol, str] = field(default_factory=dict)
+    names: Mapping[sympy.Expr, str] = field(default_factory=dict)
     triton: bool = False
     _known: dict[sympy.Expr, tuple[str, int]] = field(default_factory=dict)
 
@@ -50,8 +50,8 @@ class IndexPrinter:
         return known
 
     def _make(self, expr: sympy.Expr) -> tuple[str, int]:
-        if expr.is_Symbol:
-            return self.names.get(expr, expr.name), _ATOM
+        if expr.is_Symbol or expr in self.names:
+            return self.names.get(expr) or expr.name, _ATOM
         if expr.is_Integer:
             return str(int(expr)), _ATOM if int(expr) >= 0 else _UNARY
         if expr.is_Add:

@@ -218,8 +218,6 @@ class Simplifier:
         return ib.UNKNOWN
 
     def _divide_bounds(self, a: Bound, b: Bound) -> Bound:
-        if isinstance(a, int) and isinstance(b, int):
-            return a // b
         return ib.tidy(self.simplify(FloorDiv(sympy.sympify(a), sympy.sympify(b))))
 
     # structure
@@ -245,19 +243,14 @@ class Simplifier:
 
 @functools.lru_cache(1024)
 def in_parts(size: sympy.Expr, known: tuple[tuple[sympy.Symbol, int], ...]) -> sympy.Expr:
-    """``size``, simplified as ``known`` positive symbols are multiples of the numbers beside them:
-    ``s - (s + 1) // 2`` is ``s // 2``, and twice that ``s``. A graph asks often for the same."""
-    size = Simplifier({}).simplify(size)
+    """``size``, by parts of ``known`` positive symbols, multiples of the numbers beside them: ``s``
+    is ``2 * (s // 2)``. A graph asks often for the same."""
+    size = Simplifier({}).simplify(size) if size.has(FloorDiv) else size
     for symbol, n in known:
-        part = sympy.Dummy(integer=True, positive=True)
-        made, size = Simplifier({}).simplify(size.xreplace({symbol: n * part})), sympy.S.Zero
-        for term in sympy.Add.make_args(made):
-            number, product = term.as_coeff_Mul()
-            while _has_factor(product, part):
-                common = math.gcd(int(number), n)
-                number, product = number / common, product / part * FloorDiv(symbol, n // common)
-            size += number * product
-        size = size.xreplace({part: FloorDiv(symbol, n)})
+        if symbol in size.free_symbols:
+            part = sympy.Dummy(integer=True, positive=True)
+            made = Simplifier({}).simplify(size.xreplace({symbol: n * part}))
+            size = made.xreplace({part: FloorDiv(symbol, sympy.Integer(n))})
     return size
 
 

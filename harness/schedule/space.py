@@ -216,31 +216,26 @@ class _Dimension:
 def _split_loops(
     divided: list[sympy.Expr], loops: list[tuple[sympy.Symbol, Size, bool]]
 ) -> list[_Dimension]:
-    """Dimensions of the loops, split where an address divides a loop variable exactly."""
-    cuts: dict[sympy.Expr, set[int]] = {}
+    """Dimensions of the loops, outermost first, split where an address divides a loop variable
+    exactly; cuts that do not divide evenly are left out."""
+    cuts: dict[sympy.Expr, set[Size]] = {var: set() for var, _, _ in loops}
     for atom in (atom for expr in divided for atom in expr.atoms(FloorDiv, Mod)):
         base, divisor = atom.args
-        while isinstance(base, FloorDiv) and base.args[1].is_Integer:
+        while isinstance(base, FloorDiv):
             base, divisor = base.args[0], divisor * base.args[1]
-        if divisor.is_Integer:
-            cuts.setdefault(base, set()).add(int(divisor))
-    known = (loop for loop in loops if loop[1] != 1)
-    return [part for loop in known for part in _split_one(*loop, sorted(cuts.get(loop[0], ())))]
-
-
-def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Dimension]:
-    """One loop's dimensions, outermost first; cuts that do not divide evenly are left out."""
+        if base in cuts and cuts.keys().isdisjoint(divisor.free_symbols):
+            cuts[base].add(size_of(divisor))
     dimensions: list[_Dimension] = []
-    weight: Size = 1
-    rest = size
-    for cut in cuts:
-        part = divide(cut, weight)
-        outer = None if part is None or part == 1 else divide(rest, part)
-        if part is None or outer is None or outer == 1:
-            continue
-        dimensions.append(_Dimension(var, weight, part, reduced))
-        weight, rest = cut, outer
-    dimensions.append(_Dimension(var, weight, rest, reduced))
+    for var, rest, reduced in reversed([loop for loop in loops if loop[1] != 1]):
+        weight: Size = 1
+        for cut in sorted(cuts[var], key=lambda cut: (size_hint(cut), str(cut))):
+            part = divide(cut, weight)
+            outer = None if part is None or part == 1 else divide(rest, part)
+            if part is None or outer is None or outer == 1:
+                continue
+            dimensions.append(_Dimension(var, weight, part, reduced))
+            weight, rest = cut, outer
+        dimensions.append(_Dimension(var, weight, rest, reduced))
     return dimensions[::-1]
 
 
@@ -273,10 +268,14 @@ class _Reader:
             strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
             axis = AffineAccess(Use.AXIS, var.name, sympy.S.Zero, strides)
             self.accesses[Use.AXIS, var.name, var] = axis
-        kinds = {v.kind for v in every if isinstance(v, ir.Reduce)}
-        ordered = any(isinstance(v, ir.Scan | ir.Sort) for v in every)
-        if ordered or kinds & {ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN}:
-            self.add_position()
+        kinds = {v.kind if isinstance(v, ir.Reduce) else type(v) for v in every}
+        if kinds & {ir.Scan, ir.Sort, ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN}:
+            # The order of the reduced loops matters: their flat position is what argmax yields.
+            steps = row_major([size_of(axis.size) for axis in self.nest.raxes])
+            per_loop = {a.var: step for a, step in zip(self.nest.raxes, steps, strict=True)}
+            strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.dimensions)
+            place = AffineAccess(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)
+            self.accesses[place.use, "", sympy.S.Zero] = place
         places = {key: place for place, key in enumerate(self.accesses)}
         of_index = {e: places[k] for e, k in self.of_index.items()}
         level = Level.FULL if self.nest.is_scan else Level.REDUCE
@@ -342,11 +341,3 @@ class _Reader:
             sums[dimension.var] += dimension.weight * part
             ranges[part] = dimension.size
         return linear(Simplifier(ranges).simplify(index.xreplace(sums)), positions(ranges))
-
-    def add_position(self) -> None:
-        """Keep the flat position over the reduced loops (argmax yields it)."""
-        steps = row_major([size_of(axis.size) for axis in self.nest.raxes])
-        per_loop = {a.var: step for a, step in zip(self.nest.raxes, steps, strict=True)}
-        strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.dimensions)
-        key = (Use.REDUCED_POSITION, "", sympy.S.Zero)
-        self.accesses[key] = AffineAccess(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)

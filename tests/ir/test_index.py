@@ -32,6 +32,11 @@ def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
         equal(torch_words.Mod(s, 8), sympy.S.One): [],
         equal(torch_words.Mod(s + 1, 8), zero): [],
         equal(half, s - half - 1): [],
+        equal(half, torch_words.FloorDiv(s, 2)): [(s, 2)],
+        equal(torch_words.FloorDiv(s + 4, 5), torch_words.FloorDiv(s, 5)): [(s, 5)],
+        equal(half, torch_words.FloorDiv(s, 3)): [],
+        equal(half, 1 + torch_words.FloorDiv(s, 2)): [],
+        equal(half, 2 * torch_words.FloorDiv(s, 2)): [],
         equal(half, t): [],
         equal(s, sympy.Integer(8)): [],
         equal(torch_words.FloorDiv(s, 8), sympy.Integer(2)): [],
@@ -39,4 +44,11 @@ def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
         s > 8: [],
     }
     for one, expected in checked.items():
-        assert [*multiples([one])] == expected, one
+        assert [*multiples((one,)).items()] == expected, one
+    sixteenth = torch_words.FloorDiv(s, 16)
+    wide = torch_words.FloorDiv(s, sixteenth)
+    found = multiples((equal(wide, sympy.Integer(16)), equal(s, sixteenth * wide)))
+    assert found == {s: 16}
+    assert multiples((equal(torch_words.Mod(s, 4), zero), equal(torch_words.Mod(s, 6), zero))) == {
+        s: 12
+    }

@@ -274,11 +274,12 @@ def test_flat_index() -> None:
     ("size", "n", "simple"),
     [
         (S0 - FloorDiv(S0 + 1, 2), 2, FloorDiv(S0, 2)),
-        (2 * FloorDiv(S0 + 1, 2), 2, S0),
+        (2 * FloorDiv(S0 + 1, 2), 2, 2 * FloorDiv(S0, 2)),
+        (S0, 2, 2 * FloorDiv(S0, 2)),
         (S0 - 2 * FloorDiv(S0 + 2, 3), 3, FloorDiv(S0, 3)),
         (12 * FloorDiv(S0, 8) ** 2 * size_symbol("s1"), 8, None),
-        (sympy.Max(1, FloorDiv(S0, 4)) * 4 + Mod(S0 + 1, 4), 4, S0 + 1),
-        (FloorDiv(S0, 3) + FloorDiv(S0, 6), 6, FloorDiv(S0, 2)),
+        (sympy.Max(1, FloorDiv(S0, 4)) * 4 + Mod(S0 + 1, 4), 4, 4 * FloorDiv(S0, 4) + 1),
+        (FloorDiv(S0, 3) + FloorDiv(S0, 6), 6, 3 * FloorDiv(S0, 6)),
         (FloorDiv(S0, 5) + S0 // 1, 2, None),
     ],
 )

@@ -136,9 +136,9 @@ class _Reader:
             return  # a number that is known, which nothing reads
         value = fixed(node.meta["val"])
         if not isinstance(value, torch.Tensor):
-            known = self._values[node] = self._argument(value, node)
-            if isinstance(known, sympy.Symbol):
-                self.sizes.setdefault(known, number)
+            self._values[node] = self._argument(value, node)
+            if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
+                self.sizes = dict.fromkeys(size_expr(value).free_symbols, number) | self.sizes
             return
         name = self._name(node)
         if value.is_neg():
@@ -394,12 +394,9 @@ def size_expr(size: int | torch.SymInt) -> sympy.Expr:
         return sympy.Integer(size)
     env = size.node.shape_env
     expr = _translate(sympy.sympify(size.node.expr), env)
-    if expr.has(FloorDiv):
-        known = ((_translate(s, env), n) for s, n in multiples(g.expr for g in env.guards))
-        expr = in_parts(
-            expr, tuple(one for one in known if one[0].is_Symbol and one[0].is_positive)
-        )
-    return expr
+    found = multiples(tuple(guard.expr for guard in env.guards))
+    known = ((_translate(symbol, env), n) for symbol, n in found.items())
+    return in_parts(expr, tuple(one for one in known if one[0].is_Symbol and one[0].is_positive))
 
 
 def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:

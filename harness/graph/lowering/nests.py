@@ -90,7 +90,7 @@ class NestMaker:
         ``dim``, at once."""
         shape, stores = tensors[0].shape, []
         for number, tensor in enumerate(tensors):
-            place = [n + number * shape[d] * (d == dim) for d, n in enumerate(canonical(shape))]
+            place = [n + number * shape[d] * int(d == dim) for d, n in enumerate(canonical(shape))]
             index = flat_index(buffer.stride, tuple(place))
             stores.append(Store(buffer.name, index, tensor.value))
         self._add(axes_in_order(shape, buffer.stride), (), stores, origins)

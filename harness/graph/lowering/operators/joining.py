@@ -80,7 +80,7 @@ def at_once(
     much = sum(one.short + one.long for one in found) >= MUCH
     if rows:
         shared = much = size_hint(math.prod(parts[0].shape)) in rows
-    vectors = run.is_Integer and not (run % VECTOR or run.is_zero)
+    vectors = not (run.is_Integer and (run % VECTOR or run.is_zero))
     narrow = len(parts) > MANY and run.is_Integer and 0 < run < VECTOR
     if not (narrow or (shared and much and vectors)):
         return None
