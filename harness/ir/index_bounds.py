@@ -103,8 +103,7 @@ def extreme(parts: list[Interval], largest: bool) -> Interval:
     """Bounds of the largest (or smallest) of several values."""
     pick: Callable[[list[int]], int] = max if largest else min
     ends: list[Bound] = []
-    for side in (0, 1):
-        column = [p[side] for p in parts]
+    for side, column in enumerate(zip(*parts, strict=True)):
         known = [c for c in column if isinstance(c, int)]
         # Of several values the largest is at least any lower bound that is known.
         one_suffices = side == (0 if largest else 1)
