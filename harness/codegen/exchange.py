@@ -16,13 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.codegen.values import Scope
+from harness.codegen.values import INDENT, Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import STAGES
 from harness.ir.op_triton import triton_type
 from harness.tiling.plan import KernelPlan
-
-_INDENT = "    "
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +88,12 @@ class Exchange:
         told, row, held = blocks
         own = [f"xindex = (row - 1).to({index})", *entries, *row]
         ahead = [f"xindex = tl.minimum(row, xnumel - 1).to({index})", *entries, *told]
-        finish = ["if xoffset > 0:", *(_INDENT + line for line in own)]
+        finish = ["if xoffset > 0:", *(INDENT + line for line in own)]
         lines = ["row = tl.full([], 0, tl.int64) + xoffset", *ahead, *finish, *held]
         return [
             f"row_words = workspace + yindex * ({self.words} * RSPLIT + 1)",
             f"for xoffset in tl.range(0, xnumel + 1, num_stages={STAGES}):",
-            *(_INDENT + line for line in lines),
+            *(INDENT + line for line in lines),
         ]
 
     def write(self, parts: Sequence[Part], outer: Scope) -> None:
@@ -125,7 +123,7 @@ class Exchange:
         outer.lines += [f"xmask = xmask & {one}" for one in last * (not self.plan.facts.alone)]
         inside, outer.lines = outer.lines, before
         outer.lines += ["last = True"] * self.plan.facts.alone
-        outer.lines += [f"if {self.programs} > 1:", *(_INDENT + line for line in inside)]
+        outer.lines += [f"if {self.programs} > 1:", *(INDENT + line for line in inside)]
         self._used += 2 * len(names)
         for part in parts:
             part.define()
@@ -141,8 +139,8 @@ class Exchange:
             f"row_words = workspace + {group} * ({self.words} * RSPLIT + 1)",
             "row = tl.full([], 0, tl.int64)",
             f"for xindex in range({group}, xnumel, tl.num_programs(0) // RSPLIT):",
-            f"{_INDENT}row += 1",
-            *(_INDENT + line for line in body),
+            f"{INDENT}row += 1",
+            *(INDENT + line for line in body),
             "if RSPLIT > 1:",
-            f"{_INDENT}_leave(row_words, {self.words}, RSPLIT)",
+            f"{INDENT}_leave(row_words, {self.words}, RSPLIT)",
         ]

@@ -31,7 +31,7 @@ from harness.codegen.rounding import normal_roots, short_exponentials
 from harness.codegen.scan import Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.tail import functions_called
-from harness.codegen.values import Scope
+from harness.codegen.values import INDENT, Scope
 from harness.dtypes import DType
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.facts import Hint
@@ -52,7 +52,6 @@ from harness.tiling.plan import (
 )
 from harness.tiling.rewrite import contains_reduce
 
-_INDENT = "    "
 _BEYOND_CACHE = 256 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
@@ -90,11 +89,11 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     helpers, lines = _written(plan, program)
     if plan.held is not None:
         more, held = _written(plan.held, program)
-        helpers, (held, lines) = helpers | more, ([_INDENT + t for t in b] for b in (held, lines))
+        helpers, (held, lines) = helpers | more, ([INDENT + t for t in b] for b in (held, lines))
         lines = ["if HELD:", *held, "else:", *lines]
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
     parameters += [f"{name}: tl.constexpr" for name in constants(plan)]
-    body = "".join(f"{_INDENT}{line}\n" for line in (*index_lines(plan), *lines))
+    body = "".join(f"{INDENT}{line}\n" for line in (*index_lines(plan), *lines))
     called = functions_called("".join((*helpers.values(), _COMMENT.sub("", body))))
     return called | helpers, f"({', '.join(parameters)}):\n{body}"
 
@@ -384,7 +383,7 @@ class _Kernel:
                 *reduction_base(self.frame, walked),
                 *body.outer.lines,
                 f"for xoffset in tl.range(0, xnumel, {block_name('x')}, num_stages={STAGES}):",
-                *(_INDENT + line for line in lines),
+                *(INDENT + line for line in lines),
             ]
         body.outer.lines.clear()
         body.loop = None
@@ -414,7 +413,7 @@ class _Kernel:
         self._text += head
         indices = [line for t in (tile, *twin) for line in reduction_lines(self.frame, t, used)]
         lines = (*indices, *loop.lines, *loop.stores)
-        self._text += [_INDENT * len(head) + line for line in lines]
+        self._text += [INDENT * len(head) + line for line in lines]
 
     # reductions and passes over memory
 

@@ -14,13 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.codegen.body import Body
-from harness.codegen.values import Scope
+from harness.codegen.values import INDENT, Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import LEAST_SCAN_BLOCK
 from harness.ir.op_triton import triton_type
 from harness.tiling.plan import WINDOW, Workspace
-
-_INDENT = "    "
 
 
 def opening_lines(workspace: Workspace) -> list[str]:
@@ -39,8 +37,8 @@ def closing_lines(workspace: Workspace) -> list[str]:
     return [
         "tl.debug_barrier()",
         'if tl.atomic_add(row + 1, 1, sem="acq_rel") == tl.num_programs(0) - 1:',
-        f"{_INDENT}for word in range(0, {words}, R0_BLOCK):",
-        f"{_INDENT * 2}tl.store(row + word + r0_base, {zeros}, word + r0_base < {words})",
+        f"{INDENT}for word in range(0, {words}, R0_BLOCK):",
+        f"{INDENT * 2}tl.store(row + word + r0_base, {zeros}, word + r0_base < {words})",
     ]
 
 
@@ -93,7 +91,7 @@ class LookBack:
         lines.append("tl.debug_barrier()")
         lines.append(f'tl.atomic_xchg(row + {flags} + {place}, 1, sem="release")')
         if where:
-            lines = [f"if {where}:", *(_INDENT + line for line in lines)]
+            lines = [f"if {where}:", *(INDENT + line for line in lines)]
         self.scope.lines += lines
 
     def _of_group(self, flags: int, size: int) -> tuple[str, ...]:
@@ -130,7 +128,7 @@ class LookBack:
         self.scope.lines += [
             f"{absent} = {count.format(there)}",
             f"while {absent} > 0:",
-            f"{_INDENT}{absent} = {count.format(f'({there} & ({asked} == 0))')}",
+            f"{INDENT}{absent} = {count.format(f'({there} & ({asked} == 0))')}",
             "tl.debug_barrier()",
         ]
 

@@ -12,6 +12,7 @@ from harness.ir import nodes as ir
 from harness.ir.nodes import Constant, ReduceKind
 from harness.ir.op_triton import minus_zero, triton_type
 
+INDENT = "    "
 KEYS = {
     DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
     DType.F64: ("tl.int64", 63, "0x7FFFFFFFFFFFFFFF"),

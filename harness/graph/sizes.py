@@ -8,6 +8,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 
 import sympy
 
@@ -39,13 +40,9 @@ def overlap(dimensions: Iterable[tuple[int, int]]) -> bool:
 
 def broadcast(shapes: Sequence[Sequence[sympy.Expr]]) -> tuple[sympy.Expr, ...]:
     """The sizes that ``shapes`` broadcast to."""
-    rank = max(len(shape) for shape in shapes)
-    result: list[sympy.Expr] = [sympy.S.One] * rank
-    for shape in shapes:
-        for dim, size in enumerate(shape, start=rank - len(shape)):
-            if size != 1:
-                result[dim] = size
-    return tuple(result)
+    columns = zip_longest(*map(reversed, shapes), fillvalue=sympy.S.One)
+    found = [([size for size in column if size != 1] or column)[-1] for column in columns]
+    return tuple(found[::-1])
 
 
 def print_type(kind: TensorType) -> str:

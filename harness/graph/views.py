@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import sympy
 
 from harness.graph.model import Graph, Node, Ref
+from harness.ir.reach import gathered
 
 VIEW_OPS = frozenset(
     (
@@ -70,12 +71,9 @@ def root_name(name: str, nodes: Mapping[str, Node]) -> str:
 def inputs_shared(graph: Graph) -> list[tuple[int, sympy.Expr]]:
     """Places and lengths of the inputs that stand for memory which several tensors share. The
     caller's tensors are picked out of them, and written into them, by strides."""
-    readers: dict[str, set[str]] = {item.name: set() for item in graph.inputs}
-    for node in graph.nodes:
-        for name in node.refs():
-            readers.get(name, set()).add(node.op)
+    used = gathered((name, node.op) for node in graph.nodes for name in node.refs())
     return [
         (number, item.type.numel)
         for number, item in enumerate(graph.inputs)
-        if item.type.rank == 1 and readers[item.name] and readers[item.name] <= _BY_STRIDES
+        if item.type.rank == 1 and item.name in used and _BY_STRIDES.issuperset(used[item.name])
     ]

@@ -75,17 +75,11 @@ def floor_div(a: Interval, b: Interval, divide: Callable[[Bound, Bound], Bound])
     """Quotient rounded down, ``b`` positive; ``divide`` makes the exact end quotients."""
     if not is_nonnegative(_sum(b[0], -1)):
         return UNKNOWN
-    low: Bound = None
-    if a[0] is not None:
-        low = divide(a[0], b[1] if is_nonnegative(a[0]) else b[0]) if b[1] is not None else None
-        low = 0 if low is None and is_nonnegative(a[0]) else low
-    high: Bound = None
-    if a[1] is not None:
-        if is_nonnegative(a[1]):
-            high = divide(a[1], b[0])
-        elif b[1] is not None:
-            high = divide(a[1], b[1])
-    return low, high
+    above = is_nonnegative(a[0])
+    low = None if a[0] is None or b[1] is None else divide(a[0], b[1] if above else b[0])
+    end = b[0] if is_nonnegative(a[1]) else b[1]
+    high = None if a[1] is None or end is None else divide(a[1], end)
+    return 0 if low is None and above else low, high
 
 
 def modulo(a: Interval, b: Interval) -> Interval:
@@ -103,8 +97,7 @@ def extreme(parts: list[Interval], largest: bool) -> Interval:
     """Bounds of the largest (or smallest) of several values."""
     pick: Callable[[list[int]], int] = max if largest else min
     ends: list[Bound] = []
-    for side in (0, 1):
-        column = [p[side] for p in parts]
+    for side, column in enumerate(zip(*parts, strict=True)):
         known = [c for c in column if isinstance(c, int)]
         # Of several values the largest is at least any lower bound that is known.
         one_suffices = side == (0 if largest else 1)

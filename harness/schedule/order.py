@@ -53,11 +53,8 @@ def segments(candidate: Candidate, facts: Facts) -> tuple[Ordered, ...]:
 
 def _minimum(first: Level, at: int, second: Level, edge: Edge) -> int:
     """The lowest level of ``second`` if for ``edge`` it comes after ``first`` at level ``at``."""
-    looped = second is not Level.FLAT
-    if first is Level.FLAT:
-        return at + 1 if looped else at
-    if not looped:
-        return at + 1
+    if Level.FLAT in (first, second):
+        return at + (first is not second)
     return at + 2 if first is Level.REDUCE and edge.reads else at
 
 

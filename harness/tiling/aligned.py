@@ -15,6 +15,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.nodes import Load, Store, loads
+from harness.ir.reach import gathered
 from harness.tiling.ranges import Split
 
 VECTOR = 16
@@ -60,12 +61,9 @@ def aligned_rows(
     if len(reduced) != 1:
         return None
     column = reduced[0].var
-    sizes: dict[sympy.Expr, list[int]] = {}
     accesses: list[Load | Store] = [*loads(stores), *stores]
-    for access in accesses:
-        start = sympy.expand(access.index - column)
-        if not access.indirect and column not in start.free_symbols:
-            sizes.setdefault(start, []).append(dtypes[access.buffer].itemsize)
+    starts = ((sympy.expand(a.index - column), a) for a in accesses if not a.indirect)
+    sizes = gathered((s, dtypes[a.buffer].itemsize) for s, a in starts if not s.has(column))
     if not sizes:
         return None
     start = max(sizes, key=lambda found: (sum(sizes[found]), str(found)))

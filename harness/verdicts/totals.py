@@ -101,10 +101,8 @@ def scopes(graph: str, region: str) -> tuple[Scope, ...]:
 def totals(a: Run, b: Run, pairing: Pairing, timed: Mapping[int, Timed]) -> dict[Scope, Total]:
     """What each scope holds that has a timed match. Kernels without a partner count where both runs
     are whole and both have the graph: else they may only not have been measured."""
-    found: dict[Scope, Total] = {}
-    for n, one in timed.items():
-        for scope in scopes(one.match.graph, one.match.region):
-            found.setdefault(scope, Total()).timed.append(n)
+    every = ((s, n) for n, one in timed.items() for s in scopes(one.match.graph, one.match.region))
+    found = {scope: Total(own) for scope, own in gathered(every).items()}
     if a.complete and b.complete:
         both = {graph.name for graph in a.graphs} & {graph.name for graph in b.graphs}
         for side, lone in enumerate(pairing.lone):

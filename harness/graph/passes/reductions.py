@@ -153,11 +153,8 @@ def _operands(
         return [(name, order) for name in dict.fromkeys(node.refs())]
     moved = node.args[1] if node.op == "aten.permute.default" else None
     if isinstance(moved, tuple) and isinstance(node.args[0], Ref):
-        outer = [0] * len(order)
-        for position, dim in enumerate(moved):
-            if isinstance(dim, int | sympy.Integer):
-                outer[int(dim) % len(order)] = order[position]
-        return [(node.args[0].name, tuple(outer))]
+        places = [int(dim) % len(order) for dim in moved if isinstance(dim, int | sympy.Integer)]
+        return [(node.args[0].name, tuple(order[places.index(d)] for d in range(len(order))))]
     shape = _shape(types, node.name)
     same = [r for r in dict.fromkeys(node.refs()) if _shape(types, r) == shape]
     return [(name, order) for name in same] or None

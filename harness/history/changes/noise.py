@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape, Sums
-from harness.ir.reach import grouped
+from harness.ir.reach import gathered, grouped
 from harness.measure.noise import variance
 from harness.measure.noise.variance import Prior
 
@@ -185,10 +185,8 @@ def scales_by_commit(
     """How much noisier than usual each commit is, at which at least ``LEAST`` series were measured:
     1 unless the machine's noise changed (change-points of its logarithm), so that what became
     noisier together is judged by what it is there."""
-    seen: dict[int, list[Block]] = {}
-    for rest, deviation, each in zip(rests, deviations, places, strict=True):
-        for column, place in enumerate(each.tolist()):
-            seen.setdefault(place, []).append(rest[:, column] / deviation)
+    taken = zip(rests, deviations, places, strict=True)
+    seen = gathered((at, r[:, n] / d) for r, d, each in taken for n, at in enumerate(each.tolist()))
     far = {place: np.concatenate(each) for place, each in sorted(seen.items())}
     # What all series did together is no noise.
     sizes = {place: np.abs(each - np.median(each)) for place, each in far.items()}

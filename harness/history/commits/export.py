@@ -130,16 +130,12 @@ def _launched(compiled: Any, target: Any) -> list[tuple[str, Any, str, Any, int]
             (module.name, module, region, nodes[0], len(nodes))
             for module, region, nodes in combined(compiled, target).launched()
         ]
-    origins: dict[str, Any] = {}
-    for launch in compiled.launches:
-        origins.setdefault(launch.kernel.name, launch.group.origins)
-    counts = Counter(launch.kernel.name for launch in compiled.launches)
-    regions: dict[str, str] = {}
-    for region in getattr(compiled, "regions", ()):
-        for launch in region.launches:
-            regions.setdefault(launch.kernel.name, region.region.name)
+    launches, regions = [*compiled.launches], [*getattr(compiled, "regions", ())]
+    counts = Counter(launch.kernel.name for launch in launches)
+    origins = {launch.kernel.name: launch.group.origins for launch in reversed(launches)}
+    homes = {one.kernel.name: r.region.name for r in reversed(regions) for one in r.launches}
     return [
-        (k.name, k.module, regions.get(k.name, ""), origins.get(k.name, ()), counts[k.name])
+        (k.name, k.module, homes.get(k.name, ""), origins.get(k.name, ()), counts[k.name])
         for k in compiled.kernels
     ]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules, elementwise, jumping
@@ -85,15 +86,11 @@ def bessel_k(order: int, scaled: bool) -> Callable[[Scalar, Value], Value]:
 
     def series(scalar: Scalar, x: Value) -> Value:
         square = scalar.mul(scalar.mul(x, x), 0.25)
-        harmonic, terms = 0.0, []
-        for k in range(14):
-            following = harmonic + 1 / (k + 1)
-            if order:
-                mean = (harmonic + following) / 2 - _EULER
-                terms.append(-mean / (2 * math.factorial(k) * math.factorial(k + 1)))
-            else:
-                terms.append((harmonic - _EULER) / math.factorial(k) ** 2)
-            harmonic = following
+        harmonic = [*accumulate((1 / k for k in range(1, 15)), initial=0.0)]
+        terms = [(n - _EULER) / math.factorial(k) ** 2 for k, n in enumerate(harmonic[:-1])]
+        if order:
+            means = enumerate((a + b) / 2 - _EULER for a, b in pairwise(harmonic))
+            terms = [-m / (2 * math.factorial(k) * math.factorial(k + 1)) for k, m in means]
         log = scalar.add(scalar.op(Op.LOG, x), -math.log(2))  # half of the least number is 0
         smooth = _polynomial(scalar, square, terms)
         if not order:
