@@ -54,11 +54,13 @@ class Column:
     style: Callable[[Row], str] | None = None
 
 
-def columns(*keys: str, right: bool = False, least: int = 0) -> tuple[Column, ...]:
-    """A column for each of ``keys``, which shows what a row has under it."""
+def columns(
+    *keys: str, right: bool = False, least: int = 0, text: Callable[[Any], str] = str
+) -> tuple[Column, ...]:
+    """A column for each of ``keys``: the ``text`` of what a row has under it, a dash for None."""
 
     def of(key: str) -> Callable[[Row], str]:
-        return lambda row: str(row[key])
+        return lambda row: NOTHING if row[key] is None else text(row[key])
 
     return tuple(Column(key, of(key), right, least=least) for key in keys)
 
