@@ -391,8 +391,9 @@ def _flat(value: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def plural(quantity: int, noun: str, several: str = "") -> str:
-    """``1 kernel``, ``2 kernels``; ``several`` is the plural where it is not the noun and an s."""
-    return f"{quantity} {noun if quantity == 1 else several or noun + 's'}"
+    """``1 kernel``, ``2 kernels``, ``3 launches``; ``several`` is a plural that ends otherwise."""
+    several = several or noun + ("es" if noun.endswith("ch") else "s")
+    return f"{quantity} {noun if quantity == 1 else several}"
 
 
 def count(number: float | None) -> str:
