@@ -64,14 +64,12 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     """Patterns, heaviest first, and how many the corpus holds."""
     rows: list[dict[str, Any]] = [
         {
-            **fields(pattern, "name kind nodes"),
+            **fields(pattern, "name kind nodes weight without_small"),
             "MB": round(pattern.bytes / 1e6, 3),
             "models": len({use.capture.partition("/")[0] for use in pattern.uses}),
             "calls": sum(use.calls for use in pattern.uses),
-            "weight": pattern.weight,
             "dtypes": " ".join(pattern.dtypes),
             "operators": " ".join(pattern.operators),
-            "without_small": pattern.without_small,
         }
         for pattern in patterns
     ]
@@ -112,7 +110,7 @@ def coverage_report(
         traits: dict[str, Iterable[Any]] = {
             "kind": [pattern.kind],
             "type": pattern.dtypes,
-            "layout": _layouts(texts[pattern.name][0]),
+            "layout": sorted(_layouts(texts[pattern.name][0])),
             "rank": [pattern.rank],
             "bytes": [len(str(pattern.bytes))],
             "operator": pattern.operators,
@@ -155,10 +153,8 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
     """A run of the corpus by model, family or kind."""
     shown = [
         {
-            **fields(row, "group patterns failed compared covered"),
-            "ms": row.ms if row.covered else None,
+            **fields(row, "group patterns failed compared covered ms mean"),
             "of peak": row.fraction,
-            "mean": row.mean,
             **dict(zip(("score", "low", "high"), row.score or (None,) * 3, strict=True)),
             "verdict": "" if row.score is None else _verdict(row.score),
         }

@@ -132,9 +132,8 @@ def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
         "config": t.chosen,
         "first_ms": None if t.first is None else t.first.time,
         "best_ms": None if t.best is None else t.best.time,
-        "regret": t.regret,
         "earlier_config": t.earlier,
-        **fields(t, "pinned verdict seconds source reason"),
+        **fields(t, "regret pinned verdict seconds source reason"),
         "trials": [
             {**to_json(trial), "ms": trial.time, "occupancy": _occupancy(trial, target)}
             for trial in t.trials

@@ -169,7 +169,7 @@ def test_the_table(corpus):
 def test_the_document_has_figures_and_the_table_texts(corpus):
     names = [pattern.name for pattern in corpus.patterns]
     times = dict.fromkeys(names, 1.0)
-    alone = rollup.Standing("other", 1, 1, 0.0, 0.0, None, None)
+    alone = rollup.Standing("other", 1, 1, 0.0, None, None, None)
     whole = rollup.standings(corpus, run_of(corpus, times), "all", "inductor")
     report = standings_report([*whole, alone], "all", "inductor")
     row, nothing = report.document()["groups"]

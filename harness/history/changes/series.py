@@ -24,7 +24,6 @@ from harness.measure.peers.jobs import SUBJECTS
 from harness.records.causes import version_changes
 from harness.records.metrics import Metric, Scope, named
 
-_NO_COMMITS = "no run names its commit: runs are in the order of their time"
 MOSTLY = 0.5
 """Share of readings or samples under throttling from which a run or a figure is left out."""
 
@@ -103,9 +102,7 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     left_out = Counter(filter(None, usable))
     judged = [run for run, why in zip(runs, usable, strict=True) if run.commit and not why]
     since = {run.commit: run.created for run in reversed(judged)}
-    found = history.Order(notes=() if by_time or since else (_NO_COMMITS,))
-    if since and not by_time:
-        found = history.order(since, repository)
+    found = history.Order() if by_time else history.order(since, repository)
     names, position = _placed(runs, usable, found, left_out)
     rows = index.rows.to_pandas()
     recorded, notes = continued(index, rows, position)

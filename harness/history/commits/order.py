@@ -43,8 +43,9 @@ def order(since: Mapping[str, str], repository: Path) -> Order:
     (a shallow clone, a rewritten branch, another project) stands behind the furthest commit of the
     line that had been measured by then. None stands anywhere if none is on the line."""
     places, error = read_line(repository)
-    if error:
-        return Order(notes=(f"no history of commits ({error}): {_BY_TIME}",))
+    if error or not since:
+        why = f"no history of commits ({error})" if since else "no run names its commit"
+        return Order(notes=(f"{why}: {_BY_TIME}",))
     names = sorted(since)
     asked = "".join(f"{name}^{{commit}}\n" for name in names)
     text, _ = git.ask(repository, "cat-file", "--batch-check=%(objectname)", given=asked)
