@@ -13,6 +13,7 @@ from harness.errors import HarnessError
 from harness.graph.model import TEMPLATES, Graph, HostCall, Partition, Region
 from harness.ir.program import Program
 from harness.schedule.group import FusedGroup, Schedule
+from harness.table import plural
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
 
 _T = TypeVar("_T")
@@ -93,7 +94,7 @@ class CompiledRegion:
         return dict(zip(self.compiled_as.types(), self.graph.types(), strict=True))
 
     def __repr__(self) -> str:
-        ends = f"{len(self.launches)} launches, {len(self.failures)} failures"
+        ends = f"{plural(len(self.launches), 'launch')}, {plural(len(self.failures), 'failure')}"
         return f"<compiled region {self.region.name}: {ends}>"
 
 
@@ -247,8 +248,8 @@ class Report:
     def __repr__(self) -> str:
         total = sum(seconds for _, seconds in self.seconds)
         return (
-            f"{self.name}: {self.kernels} kernels in {self.launches} launches, "
-            f"{self.regions} regions, {self.library_call_count} library calls, "
+            f"{self.name}: {plural(self.kernels, 'kernel')} in {plural(self.launches, 'launch')}, "
+            f"{plural(self.regions, 'region')}, {plural(self.library_call_count, 'library call')}, "
             f"{total * 1e3:.0f} ms of code generation"
         )
 

@@ -54,11 +54,13 @@ class Column:
     style: Callable[[Row], str] | None = None
 
 
-def columns(*keys: str, right: bool = False, least: int = 0) -> tuple[Column, ...]:
-    """A column for each of ``keys``, which shows what a row has under it."""
+def columns(
+    *keys: str, right: bool = False, least: int = 0, text: Callable[[Any], str] = str
+) -> tuple[Column, ...]:
+    """A column for each of ``keys``: the ``text`` of what a row has under it, a dash for None."""
 
     def of(key: str) -> Callable[[Row], str]:
-        return lambda row: str(row[key])
+        return lambda row: NOTHING if row[key] is None else text(row[key])
 
     return tuple(Column(key, of(key), right, least=least) for key in keys)
 
@@ -389,8 +391,9 @@ def _flat(value: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def plural(quantity: int, noun: str, several: str = "") -> str:
-    """``1 kernel``, ``2 kernels``; ``several`` is the plural where it is not the noun and an s."""
-    return f"{quantity} {noun if quantity == 1 else several or noun + 's'}"
+    """``1 kernel``, ``2 kernels``, ``3 launches``; ``several`` is a plural that ends otherwise."""
+    several = several or noun + ("es" if noun.endswith("ch") else "s")
+    return f"{quantity} {noun if quantity == 1 else several}"
 
 
 def count(number: float | None) -> str:

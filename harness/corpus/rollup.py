@@ -31,16 +31,16 @@ four), the next lighter ones join them."""
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
-    time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
-    weighted by time, ``failed`` how many patterns have a kernel that failed, ``mean`` the geometric
-    mean over the baseline's ratios, every pattern of the group alike; ``compared`` patterns have
-    one."""
+    time of all calls of the timed patterns (None: no such), ``fraction`` the mean share of
+    what the device allows weighted by time, ``failed`` how many patterns have a kernel that failed,
+    ``mean`` the geometric mean over the baseline's ratios, every pattern of the group alike;
+    ``compared`` patterns have one."""
 
     group: str
     patterns: int
     failed: int
     covered: float
-    ms: float
+    ms: float | None
     fraction: float | None
     score: Ratio | None
     mean: float | None = None
@@ -131,7 +131,7 @@ def _standing(
         len(mine),
         sum(graph.failed for graph in mine.values()),
         sum(weights[name] for name in times) / sum(weights.values()),
-        sum(spent.values()),
+        sum(spent.values()) or None,
         sum(peaks) / share if share else None,
         score([(log, weight) for log, weight, _ in ratios], alpha),
         math.exp(sum(log * count for log, _, count in ratios) / many) if ratios else None,

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import sympy
 
 from harness.dtypes import DType
-from harness.table import html
+from harness.table import html, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,8 @@ class Graph:
     facts: tuple[tuple[str, str], ...] = field(default=())
 
     def __repr__(self) -> str:
-        ends = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs"
-        return f"<graph {self.name}: {len(self.nodes)} nodes, {ends}>"
+        ends = f"{plural(len(self.inputs), 'input')}, {plural(len(self.outputs), 'output')}"
+        return f"<graph {self.name}: {plural(len(self.nodes), 'node')}, {ends}>"
 
     def _repr_html_(self) -> str:
         counts = Counter(node.op for node in self.nodes)

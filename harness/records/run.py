@@ -23,7 +23,7 @@ from harness.records import metrics, modules
 from harness.records.names import short
 from harness.records.timing import Samples
 from harness.records.trials import Trial
-from harness.table import html
+from harness.table import html, plural
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -268,7 +268,8 @@ class GraphRecord:
         return [TWICE if again else kernel.problem for kernel, again in both]
 
     def __repr__(self) -> str:
-        return f"<record of {self.name}: {len(self.kernels)} kernels, {self.launches} launches>"
+        kernels = plural(len(self.kernels), "kernel")
+        return f"<record of {self.name}: {kernels}, {plural(self.launches, 'launch')}>"
 
     def _repr_html_(self) -> str:
         return kernels_html([(self.name, self.kernels)])
@@ -331,8 +332,8 @@ class Run:
         return counts
 
     def __repr__(self) -> str:
-        where = self.machine.gpu or self.machine.key
-        return f"<run {self.id}: {len(self.graphs)} graphs, {len(self.kernels)} kernels, {where}>"
+        about = plural(len(self.graphs), "graph"), plural(len(self.kernels), "kernel")
+        return f"<run {self.id}: {', '.join(about)}, {self.machine.gpu or self.machine.key}>"
 
     def _repr_html_(self) -> str:
         return kernels_html([(graph.name, graph.kernels) for graph in self.graphs])

@@ -210,18 +210,16 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
 
 
 _OF_CHANGE = (
-    "worse size low high old new p together before commit lowest highest points_before "
-    "points_after causes"
+    "verdict name worse size low high old new p together before commit lowest highest "
+    "points_before points_after causes"
 )
 
 
 def _change_document(change: Change) -> dict[str, Any]:
     series, waived = change.series, change.waived
     return {
-        "verdict": change.verdict,
         "metric": series.metric.name,
         **fields(series, "graph kernel"),
-        "name": change.name,
         "machine": series.environment.machine,
         **fields(change, _OF_CHANGE),
         "undone": change.recovered,

@@ -15,11 +15,12 @@ from harness.corpus.store import Corpus
 from harness.measure.peers.ratios import Ratio
 from harness.records.run import fields
 from harness.report.output import Report
-from harness.table import Column, Fit, Row, Table, Text, columns
+from harness.table import NOTHING, Column, Fit, Row, Table, Text, columns
 
 _PATTERNS = (
     *columns("name", "kind"),
-    *columns("nodes", "MB", "models", "calls", "weight", right=True),
+    *columns("nodes", "MB", "models", "calls", right=True),
+    *columns("weight", right=True, text="{:.3%}".format),
 )
 _CAPTURES = (
     *columns("name", "family"),
@@ -27,11 +28,27 @@ _CAPTURES = (
     Column("reason", lambda row: str(row["reason"]), fit=Fit.BELOW),
 )
 _SHOWN = 200  # patterns that a reader sees: of more the first scroll away
-_COVERAGE = (*columns("what", "value"), *columns("patterns", "weight", right=True))
+_COVERAGE = (
+    *columns("what", "value"),
+    *columns("patterns", right=True),
+    *columns("weight", right=True, text="{:.2%}".format),
+)
+
+
+def _interval(row: Row) -> str:
+    if row["low"] is None:
+        return NOTHING
+    return f"{row['low']:.3f} to {row['high']:{'.3f' if row['high'] < 1000 else '.1e'}}"
+
+
 _STANDINGS = (
     *columns("group"),
-    *columns("patterns", "failed", "compared", "covered", "ms", "of peak", right=True),
-    *columns("mean", "score", "interval", right=True),
+    *columns("patterns", "failed", "compared", right=True),
+    *columns("covered", right=True, text="{:.1%}".format),
+    *columns("ms", right=True, text="{:.4g}".format),
+    *columns("of peak", right=True, text="{:.0%}".format),
+    *columns("mean", "score", right=True, text="{:.3f}".format),
+    Column("interval", _interval, right=True),
     *columns("verdict"),
 )
 
@@ -47,14 +64,12 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     """Patterns, heaviest first, and how many the corpus holds."""
     rows: list[dict[str, Any]] = [
         {
-            **fields(pattern, "name kind nodes"),
+            **fields(pattern, "name kind nodes weight without_small"),
             "MB": round(pattern.bytes / 1e6, 3),
             "models": len({use.capture.partition("/")[0] for use in pattern.uses}),
             "calls": sum(use.calls for use in pattern.uses),
-            "weight": f"{pattern.weight:.3%}",
             "dtypes": " ".join(pattern.dtypes),
             "operators": " ".join(pattern.operators),
-            "without_small": pattern.without_small,
         }
         for pattern in patterns
     ]
@@ -95,7 +110,7 @@ def coverage_report(
         traits: dict[str, Iterable[Any]] = {
             "kind": [pattern.kind],
             "type": pattern.dtypes,
-            "layout": _layouts(texts[pattern.name][0]),
+            "layout": sorted(_layouts(texts[pattern.name][0])),
             "rank": [pattern.rank],
             "bytes": [len(str(pattern.bytes))],
             "operator": pattern.operators,
@@ -111,10 +126,10 @@ def coverage_report(
             if what == "bytes":  # of so many digits
                 unit = ("bytes", "kB", "MB", "GB", "TB")[value // 3]
                 said = f"up to {10 ** (value % 3)} {unit}"
-            share = f"{weights[what, value]:.2%}"
-            rows.append({"what": what, "value": said, "patterns": counts[value], "weight": share})
+            about = {"patterns": counts[value], "weight": weights[what, value]}
+            rows.append({"what": what, "value": said, **about})
     missing = sorted(set(supported) - set(found.get("operator", ())))
-    rows += [{"what": "missing", "value": op, "patterns": 0, "weight": "–"} for op in missing]
+    rows += [{"what": "missing", "value": op, "patterns": 0, "weight": None} for op in missing]
     total = f"{len(found.get('operator', ()))} operators; {len(missing)} with a rule are missing"
     return _report(_COVERAGE, rows, total, {"coverage": rows, "missing": missing})
 
@@ -130,10 +145,6 @@ def _layouts(text: str) -> set[str]:
     return found or {"row by row alone"}
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.3f}" if value < 1000 else f"{value:.1e}"
-
-
 def _verdict(score: Ratio) -> str:
     return "faster" if score.low > 1 else "slower" if score.high < 1 else "undecided"
 
@@ -142,13 +153,9 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
     """A run of the corpus by model, family or kind."""
     shown = [
         {
-            **fields(row, "group patterns failed compared"),
-            "covered": f"{row.covered:.1%}",
-            "ms": f"{row.ms:.4g}" if row.covered else "–",
-            "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",
-            "mean": "–" if row.mean is None else f"{row.mean:.3f}",
-            "score": "–" if row.score is None else f"{row.score.value:.3f}",
-            "interval": f"{row.score.low:.3f} to {_ratio(row.score.high)}" if row.score else "–",
+            **fields(row, "group patterns failed compared covered ms mean"),
+            "of peak": row.fraction,
+            **dict(zip(("score", "low", "high"), row.score or (None,) * 3, strict=True)),
             "verdict": "" if row.score is None else _verdict(row.score),
         }
         for row in rows

@@ -81,7 +81,7 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
     calls = graph.calls.total()
     title = (
         f"{graph.name}  {plural(len(graph.kernels), 'kernel')}, "
-        f"{plural(graph.launches, 'launch', 'launches')}, {plural(calls, 'library call')}"
+        f"{plural(graph.launches, 'launch')}, {plural(calls, 'library call')}"
     )
     rows = [
         _kernel_document(replace(k, trials=(), sets=tuple(replace(s, ms=()) for s in k.sets)))

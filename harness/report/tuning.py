@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
@@ -12,7 +12,7 @@ from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.space import resident
-from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, plural
+from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, columns, paragraphs, plural
 from harness.target import Target
 
 
@@ -38,8 +38,8 @@ def tuning_report(
 def _kernels(
     kernels: Sequence[Row], tunings: Sequence[KernelTuning], earlier: Run | None
 ) -> list[Block]:
-    columns = _KERNELS if any(k["verdict"] for k in kernels) else _KERNELS[:-1]
-    return [Table(columns, kernels), *paragraphs(_summary(tunings, earlier))]
+    shown = _KERNELS if any(k["verdict"] for k in kernels) else _KERNELS[:-1]
+    return [Table(shown, kernels), *paragraphs(_summary(tunings, earlier))]
 
 
 def _us(ms: float | None) -> str:
@@ -61,7 +61,7 @@ _KERNELS = (
     Column("trials", lambda row: str(len(row["trials"])), right=True),
     Column("first µs", lambda row: _us(row["first_ms"]), right=True),
     Column("best µs", lambda row: _us(row["best_ms"]), right=True),
-    Column("regret", lambda row: number(row["regret"], 3), right=True),
+    *columns("regret", right=True, text="{:.3f}".format),
     Column("configuration", lambda row: config_text(row["config"])),
     Column("found by", _found_by),
     Column("last run's", _earlier),
@@ -71,42 +71,38 @@ _KERNELS = (
 def _trials(kernels: Sequence[Row]) -> Iterator[Block]:
     """One row a trial, in the order tried; those without a time say why."""
     timed = any(trial["ms"] is not None for k in kernels for trial in k["trials"])
-    columns = _TRIALS if timed else tuple(c for c in _TRIALS if c not in _TIMES)
+    shown = _TRIALS if timed else tuple(c for c in _TRIALS if c not in _TIMES)
     for place, k in enumerate(kernels):
         best = k["best_ms"]
         rows = [
             {
                 **trial,
-                "over": trial["ms"] / best if best and trial["ms"] else None,
+                "over best": trial["ms"] / best if best and trial["ms"] else None,
                 "mark": trial["reason"] or ("chosen" if trial["config"] == k["config"] else ""),
             }
             for trial in k["trials"]
         ]
         if place:
             yield Text()
-        yield Table(columns, rows, f"{k['name']}  {k['reason']}".rstrip())
+        yield Table(shown, rows, f"{k['name']}  {k['reason']}".rstrip())
 
 
 def _error(row: Row) -> str:
     samples = row["samples_ms"]
-    return NOTHING if len(samples) < 3 else f"{1.96 * standard_error(samples) * 1000:.2f}"
-
-
-def _number(key: str, text: Callable[[Any], str] = number) -> Column:
-    return Column(key, lambda row: NOTHING if row[key] is None else text(row[key]), right=True)
+    return _us(None if len(samples) < 3 else 1.96 * standard_error(samples))
 
 
 _TIMES = (
     Column("µs", lambda row: _us(row["ms"]), right=True),
     Column("±", _error, right=True),
-    Column("over best", lambda row: number(row["over"], 3), right=True),
+    *columns("over best", right=True, text="{:.3f}".format),
 )
 _TRIALS = (
     Column("configuration", lambda row: config_text(row["config"])),
     Column("from", lambda row: row["origin"]),
     *_TIMES,
-    *(_number(key) for key in ("registers", "spills", "shared")),
-    _number("occupancy", "{:.0%}".format),
+    *columns("registers", "spills", "shared", right=True),
+    *columns("occupancy", right=True, text="{:.0%}".format),
     Column("", lambda row: row["mark"], fit=Fit.BELOW),
 )
 
@@ -136,9 +132,8 @@ def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
         "config": t.chosen,
         "first_ms": None if t.first is None else t.first.time,
         "best_ms": None if t.best is None else t.best.time,
-        "regret": t.regret,
         "earlier_config": t.earlier,
-        **fields(t, "pinned verdict seconds source reason"),
+        **fields(t, "regret pinned verdict seconds source reason"),
         "trials": [
             {**to_json(trial), "ms": trial.time, "occupancy": _occupancy(trial, target)}
             for trial in t.trials

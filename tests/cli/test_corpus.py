@@ -27,10 +27,13 @@ def test_patterns_captures_and_coverage_are_listed(harness):
     )
     assert listed.status == 0 and len(listed.json()["patterns"]) == 5
     assert {row["kind"] for row in listed.json()["patterns"]} == {"reduction"}
+    assert all(0 < row["weight"] < 1 for row in listed.json()["patterns"])
     models = harness("list", "--suite", "corpus", "--models", "--json").json()["captures"]
     assert any(row["reason"] for row in models) and any(row["regions"] for row in models)
     covered = harness("list", "--suite", "corpus", "--coverage", "--json").json()
     assert {"reduction", "bf16", "rsqrt"} <= {row["value"] for row in covered["coverage"]}
+    assert all(row["weight"] is None for row in covered["coverage"] if row["what"] == "missing")
+    assert sum(row["weight"] for row in covered["coverage"] if row["what"] == "kind") <= 1.000001
     said = [row["value"] for row in covered["coverage"] if row["what"] in ("layout", "bytes")]
     assert {"transposed", "with gaps", "repeated"} <= set(said), "layouts other than by rows"
     assert said.index("up to 1 MB") < said.index("up to 10 MB") < said.index("up to 1 GB")
@@ -215,7 +218,7 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
     assert done.status == 2 and "nothing is left to measure" in done.err
     summed = harness("show", "--by", "all", "--baseline", "inductor", "--unchanged", "--json")
     (row,) = summed.json()["groups"]
-    assert (row["patterns"], row["compared"], row["mean"]) == (1, 1, "2.000")
+    assert (row["patterns"], row["compared"], row["mean"]) == (1, 1, pytest.approx(2))
     assert "1 pattern of run 20260101-000000-c1" in summed.err
     assert "left out, their kernels have changed since: 1 pattern" in summed.err
 

@@ -12,6 +12,7 @@ from harness.errors import UsageError
 from harness.measure.peers.jobs import OURS
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
 from harness.report.corpus import standings_report
+from harness.table import plain, text_lines
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,10 @@ def run_of(corpus, times, name="a"):
         graphs.append(GraphRecord(pattern.name, kernels=(kernel,), regions=rows))
     machine = Machine("cpu", "x")
     return Run(name, "2026-01-01T00:00:00+00:00", machine, "sm_90", "corpus", graphs=tuple(graphs))
+
+
+def said(report):
+    return "\n".join(plain(text_lines(report.blocks(), None)))
 
 
 def test_a_result_over_patterns_is_one_over_models(corpus):
@@ -71,8 +76,8 @@ def test_a_model_that_slowed_down_is_the_one_that_is_named(corpus):
     }
     rows = rollup.standings(corpus, run_of(corpus, after), "model", run_of(corpus, before))
     found = {row.group: row.score for row in rows}
-    said = {row["group"]: row["verdict"] for row in standings_report(rows, "model", "").rows()}
-    assert said["vit"] == "slower" and said["gpt2"] == "undecided"
+    verdicts = {row["group"]: row["verdict"] for row in standings_report(rows, "model", "").rows()}
+    assert verdicts["vit"] == "slower" and verdicts["gpt2"] == "undecided"
     assert found["vit"].value == pytest.approx(1 / 1.5)
     assert found["gpt2"].value == pytest.approx(1)
 
@@ -93,7 +98,7 @@ def test_a_pattern_that_was_not_timed_has_not_failed(corpus):
     run = replace(run, graphs=(replace(run.graphs[0], kernels=(untimed,)),))
     (row,) = rollup.standings(corpus, run, "all")
     assert (row.patterns, row.failed, row.covered) == (1, 0, 0)
-    assert standings_report([row], "all", "").rows()[0]["ms"] == "–"
+    assert standings_report([row], "all", "").rows()[0]["ms"] is None
 
 
 def test_the_interval_holds_as_often_as_it_says():
@@ -111,10 +116,10 @@ def test_an_interval_of_two_patterns_that_differ_has_no_upper_end(corpus):
     assert found.value == pytest.approx(math.exp(1.5))
     assert (found.low, found.high) == (0.0, math.inf)
     row = rollup.Standing("g", 2, 0, 1.0, 1.0, None, found)
-    (shown,) = standings_report([row], "model", "").rows()
-    assert (shown["interval"], shown["verdict"]) == ("0.000 to inf", "undecided")
+    shown = standings_report([row], "model", "")
+    assert shown.rows()[0]["verdict"] == "undecided" and "0.000 to inf" in said(shown)
     wide = replace(row, score=found._replace(high=123456.0))
-    assert standings_report([wide], "model", "").rows()[0]["interval"] == "0.000 to 1.2e+05"
+    assert "0.000 to 1.2e+05" in said(standings_report([wide], "model", ""))
 
 
 def test_heavy_patterns_that_are_run_more_often_do_not_speak_for_light_ones(corpus):
@@ -157,5 +162,30 @@ def test_a_run_of_something_else(corpus):
 
 def test_the_table(corpus):
     rows = rollup.standings(corpus, run_of(corpus, {corpus.patterns[0].name: 1.0}), "kind")
-    made = standings_report(rows, "kind", "").rows()
-    assert made[0]["group"] == corpus.patterns[0].kind and made[0]["score"] == "–"
+    (row,) = standings_report(rows, "kind", "").rows()
+    assert row["group"] == corpus.patterns[0].kind and row["score"] is None
+
+
+def test_the_document_has_figures_and_the_table_texts(corpus):
+    names = [pattern.name for pattern in corpus.patterns]
+    times = dict.fromkeys(names, 1.0)
+    alone = rollup.Standing("other", 1, 1, 0.0, None, None, None)
+    whole = rollup.standings(corpus, run_of(corpus, times), "all", "inductor")
+    report = standings_report([*whole, alone], "all", "inductor")
+    row, nothing = report.document()["groups"]
+    figures = ("covered", "ms", "of peak", "mean", "score", "low", "high")
+    assert all(isinstance(row[name], float) for name in figures)
+    assert [nothing[name] for name in figures] == [0.0, *[None] * 6]
+    first, second = said(report).splitlines()[1:3]
+    assert first.split()[4:] == [
+        "100.0%",
+        f"{row['ms']:.4g}",
+        "50%",
+        "2.000",
+        "2.000",
+        "2.000",
+        "to",
+        "2.000",
+        "faster",
+    ]
+    assert second.split()[4:] == ["0.0%", *"–––––"]

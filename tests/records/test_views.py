@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from harness.backend import Compiler
 from harness.graph.text import load
 from harness.heuristics.facts import Config
@@ -39,7 +41,10 @@ def test_what_a_compiler_makes_is_a_line_each(tmp_path) -> None:
     launch = region.launches[0]
     kernel = launch.kernel
     assert repr(found).startswith("<compiled channels_last_forward: ")
-    assert repr(region) == f"<compiled region {region.region.name}: 1 launches, 0 failures>"
+    assert repr(region) == f"<compiled region {region.region.name}: 1 launch, 0 failures>"
+    assert repr(found.report()).startswith("channels_last_forward: ")
+    one = dataclasses.replace(found.report(), kernels=1, launches=1, regions=1)
+    assert ": 1 kernel in 1 launch, 1 region, " in repr(one)
     parts = (launch, launch.group, launch.plan, kernel, kernel.source, kernel.module)
     stages = (region.program, region.schedule, found.partition, found.report())
     loaded = module.load(kernel.module.text, tmp_path)

@@ -25,6 +25,7 @@ from harness.records.causes import clock_change, differ
 from harness.records.metrics import Metric, Scope
 from harness.records.names import DIGITS
 from harness.records.run import fields
+from harness.table import plural
 
 _RATES = ("gbps", "fraction")
 _SAME_WORK = 0.002
@@ -390,16 +391,14 @@ def _of_graph(
     if launches[0] != launches[1]:
         found.append(f"launches {launches[0]} → {launches[1]}")
     counted = (
-        ("kernels new", len(after) - len(both)),
-        ("kernels gone", len(before) - len(both)),
+        ("new", len(after) - len(both)),
+        ("gone", len(before) - len(both)),
         *(
-            (f"kernels with {what}", sum(differ(before[n][one], after[n][one]) for n in both))
+            (f"with {what}", sum(differ(before[n][one], after[n][one]) for n in both))
             for what, one in (("other code", "code"), ("another configuration", "config"))
         ),
     )
-    for what, number in counted:
-        if number:
-            found.append(f"{number} {what if number > 1 else what.replace('kernels', 'kernel')}")
+    found += [f"{plural(number, 'kernel')} {what}" for what, number in counted if number]
     if found:
         return tuple(found), False
     same = bool(both) and all(_of_kernel(before[name], after[name])[1] for name in both)

@@ -24,7 +24,6 @@ from harness.measure.peers.jobs import SUBJECTS
 from harness.records.causes import version_changes
 from harness.records.metrics import Metric, Scope, named
 
-_NO_COMMITS = "no run names its commit: runs are in the order of their time"
 MOSTLY = 0.5
 """Share of readings or samples under throttling from which a run or a figure is left out."""
 
@@ -66,10 +65,10 @@ class Series:
 @dataclass(frozen=True, slots=True)
 class History:
     """All runs in order. ``commits`` names the commit at each position (the run where there is no
-    commit), ``line`` every commit of the history, measured or not (none: the order is that of the
-    runs' time). ``left_out`` counts what is in no series, by reason. ``frame``: every kernel of
-    every run. Graphs have their newest names everywhere; ``recorded`` says which others files
-    have."""
+    commit), ``line`` every commit of the history, measured or not, and what git does not know
+    between them (none: the order is that of the runs' time). ``left_out`` counts what is in no
+    series, by reason. ``frame``: every kernel of every run. Graphs have their newest names
+    everywhere; ``recorded`` says which others files have."""
 
     frame: pd.DataFrame
     regions: pd.DataFrame
@@ -101,10 +100,9 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     runs = index.runs
     usable = [_reason_to_leave_out(run) for run in runs]
     left_out = Counter(filter(None, usable))
-    commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
-    found = history.Order(notes=() if by_time or commits else (_NO_COMMITS,))
-    if commits and not by_time:
-        found = history.order(commits, repository)
+    judged = [run for run, why in zip(runs, usable, strict=True) if run.commit and not why]
+    since = {run.commit: run.created for run in reversed(judged)}
+    found = history.Order() if by_time else history.order(since, repository)
     names, position = _placed(runs, usable, found, left_out)
     rows = index.rows.to_pandas()
     recorded, notes = continued(index, rows, position)

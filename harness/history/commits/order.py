@@ -1,18 +1,21 @@
 """The order of commits: what came after what, from git's history, never from a clock.
 
 The line that counts is HEAD's first parents: what the branch held, in the order in which it held
-it. Where history cannot say, the runs' time of creation is used, and a sentence says why.
+it. Where history cannot say, of all commits or of some, the runs' time of creation is used, and a
+sentence says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.records import git
 from harness.records.names import DIGITS, some
 from harness.table import plural
+
+_BY_TIME = "runs are in the order of their time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,41 +37,44 @@ def read_line(repository: Path) -> tuple[dict[str, int], str]:
     return {commit: place for place, commit in enumerate(text.split())}, error
 
 
-def order(commits: Collection[str], repository: Path) -> Order:
-    """Where each of ``commits`` (names, possibly abbreviated, no empty one) stands on the
-    first-parent line of ``repository``: nowhere, if some commit is unknown there (a shallow clone,
-    a rewritten branch, another project), or none is on the line."""
+def order(since: Mapping[str, str], repository: Path) -> Order:
+    """Where each commit stands on the first-parent line of ``repository``. ``since``: when each
+    (names, possibly abbreviated, no empty one) was measured first. One that git does not know there
+    (a shallow clone, a rewritten branch, another project) stands behind the furthest commit of the
+    line that had been measured by then. None stands anywhere if none is on the line."""
     places, error = read_line(repository)
-    if error:
-        note = f"no history of commits ({error}): runs are in the order of their time"
-        return Order(notes=(note,))
-    names = sorted(commits)
+    if error or not since:
+        why = f"no history of commits ({error})" if since else "no run names its commit"
+        return Order(notes=(f"{why}: {_BY_TIME}",))
+    names = sorted(since)
     asked = "".join(f"{name}^{{commit}}\n" for name in names)
     text, _ = git.ask(repository, "cat-file", "--batch-check=%(objectname)", given=asked)
     full = dict(zip(names, text.splitlines(), strict=False))
     # Of what it does not know, git says so in two words.
-    if unknown := [name for name in names if " " in full.get(name, " ")]:
-        many = plural(len(unknown), "commit of the runs is", "commits of the runs are")
-        which = some([name[:DIGITS] for name in unknown])
-        note = (
-            f"{many} unknown to git here ({which}): {where_commits_are(repository)}"
-            "runs are in the order of their time"
-        )
-        return Order(notes=(note,))
-    found = {name: places[full[name]] for name in names if full[name] in places}
-    missing = [name for name in names if name not in found]
-    if missing and not found:
-        note = (
-            f"none of the {plural(len(missing), 'commit')} of the runs is on HEAD's first-parent "
-            "line (another branch, or one that was rewritten): runs are in the order of their time"
-        )
-        return Order(notes=(note,))
-    note = (
-        f"left out: {plural(len(missing), 'commit that is', 'commits that are')} not on HEAD's "
-        f"first-parent line ({some([name[:DIGITS] for name in missing])}): another branch, or one "
-        "that was rewritten; --order time takes all runs"
+    unknown = [name for name in names if " " in full.get(name, " ")]
+    found = {name: places[full[name]] for name in names if full.get(name) in places}
+    missing = [name for name in names if name not in found and name not in unknown]
+    elsewhere = "another branch, or one that was rewritten; "
+    off = "not on HEAD's first-parent line", elsewhere, "left out (--order time takes all runs)"
+    here = where_commits_are(repository) if unknown else ""
+    new = "unknown to git here", here, "placed by time among those that are known"
+    notes = tuple(
+        f"{plural(len(which), 'commit of the runs is', 'commits of the runs are')} {what} "
+        f"({some([name[:DIGITS] for name in which])}): {why}{fate if found else _BY_TIME}"
+        for which, (what, why, fate) in ((unknown, new), (missing, off))
+        if which
     )
-    return Order(found, tuple(places), (note,) if missing else ())
+    if not found:
+        return Order(notes=notes)
+    keys: dict[str, tuple[int, str, str]] = {name: (n, "", "") for name, n in places.items()}
+    for name in unknown:
+        # What a clock that was wrong dates (no date) says nothing about the others.
+        measured = (n for other, n in found.items() if "" < since[other] <= since[name])
+        keys[name] = (max(measured, default=-1), since[name], name)
+    line = sorted(keys, key=keys.__getitem__)
+    at = {name: place for place, name in enumerate(line)}
+    positions = {name: at[full[name] if name in found else name] for name in (*found, *unknown)}
+    return Order(positions, tuple(line), notes)
 
 
 def where_commits_are(folder: Path) -> str:

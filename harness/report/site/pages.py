@@ -25,7 +25,7 @@ from harness.measure.peers.jobs import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
-from harness.records.run import KernelRecord
+from harness.records.run import KernelRecord, fields
 from harness.records.trials import Trial
 from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart
 from harness.report.site.tonight import Tonight
@@ -255,20 +255,17 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
     k, model = kernel.record, site.model(kernel.model)
     earlier = kernel.earlier[0] if kernel.earlier else None
     return {
-        "name": kernel.name,
+        **fields(kernel, "name graph figures about"),
         "place": [[model.name, f"../models/{model.page}"], kernel.graph, k.region],
-        "graph": kernel.graph,
         "tiles": list(_tiles(k)),
         "broken": k.reason,
         "history": _history(kernel.line, site),
         "changes": changes,
         "settings": list(k.config.items()) if k.config else [],
         "since": earlier and [_commit(site.commit(earlier.until)), ", ".join(kernel.settings)],
-        "figures": kernel.figures,
         "earlier": site.commit(earlier.commit).short if earlier else "",
         "mix": sorted((k.mix or {}).items(), key=lambda one: -one[1]),
         "nodes": k.origins,
-        "about": kernel.about,
         "others": [[one.page, one.name] for one in others if one is not kernel],
         "trials": _trials(k.trials, k.config) if k.trials else None,
         "diff": {"since": _commit(site.commit(kernel.recoded.until)), "lines": kernel.difference}

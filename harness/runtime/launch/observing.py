@@ -23,6 +23,7 @@ from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel
 from harness.runtime.tune.saved import Saved
+from harness.table import plural
 
 _log = logging.getLogger("harness.bandwidth")
 _REPEATS = 10
@@ -211,8 +212,8 @@ class Bandwidth:
         nbytes = sum(row.nbytes * n for row, n in ran)
         overall = f"{nbytes / total / 1e6:.1f} GB/s" if total else "no time"
         lines = [
-            f"{graph}: {len(ran)} kernels in {sum(n for _, n in ran)} launches, "
-            f"{total:.4f} ms, {nbytes / 1e9:.4f} GB, {overall}"
+            f"{graph}: {plural(len(ran), 'kernel')} in {plural(sum(n for _, n in ran), 'launch')},"
+            f" {total:.4f} ms, {nbytes / 1e9:.4f} GB, {overall}"
         ]
         for row, n in ordered:
             share = 100 * row.ms * n / total if total else 0.0

@@ -14,6 +14,7 @@ from harness.history.changes.changes import Report, find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
 from harness.history.changes.waivers import Waiver
+from harness.history.commits import order
 from harness.records.metrics import named
 from harness.records.run import KernelRecord, StateSummary
 from harness.records.timing import Samples
@@ -382,6 +383,32 @@ def test_a_clone_without_its_history(tmp_path: Path, commits: tuple[Path, list[s
     assert found.judged == KERNELS + 1
 
 
+def test_a_commit_that_git_does_not_know_is_placed_by_its_time_and_the_others_by_history(
+    tmp_path: Path,
+) -> None:
+    """A backlog was measured newest first, and between two of its runs something foreign."""
+    folder = tmp_path / "repository"
+    names = repository(folder, 6)
+    old, foreign = "a" * 40, "f" * 40
+    measured = [old, names[1], names[0], names[3], foreign, names[2], names[5], names[4]]
+    save_history(tmp_path / "results", measured, flat()[:, :8])
+    known = arrange(index.refresh(tmp_path / "results"), folder)
+    assert known.line == (old, *names[:4], foreign, *names[4:])
+    assert known.commits == known.line and not known.left_out
+    (note,) = known.notes
+    assert "2 commits of the runs are unknown to git here (aaaaaaaaaa, ffffffffff)" in note
+    assert note.endswith("placed by time among those that are known")
+
+
+def test_a_known_commit_measured_by_a_wrong_clock_does_not_place_an_unknown_one(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "repository"
+    names, foreign = repository(folder, 3), "f" * 40
+    since = {names[0]: "2026-01-01", foreign: "2026-01-02", names[1]: "2026-01-03", names[2]: ""}
+    assert order.order(since, folder).line == (names[0], foreign, *names[1:])
+
+
 def test_a_branch_that_was_rewritten(tmp_path: Path) -> None:
     folder = tmp_path / "repository"
     names = repository(folder, 10)
@@ -393,7 +420,7 @@ def test_a_branch_that_was_rewritten(tmp_path: Path) -> None:
     git(folder, "checkout", "-q", "--orphan", "new")
     git(folder, "commit", "-q", "--allow-empty", "-m", "new")
     (note,) = report(tmp_path / "results", folder).notes
-    assert "none of the 10 commits" in note
+    assert note.startswith("10 commits of the runs are not on HEAD's first-parent line")
     assert "order of their time" in note
 
 
@@ -409,7 +436,8 @@ def test_commits_of_another_branch_are_left_out(
     save_history(tmp_path / "results", [*names, side], flat()[:, :11])
     found = report(tmp_path / "results", folder)
     assert found.left_out == {"runs of commits off the first-parent line": 1}
-    assert side[:10] in found.notes[0]
+    (note,) = found.notes
+    assert side[:10] in note and note.endswith("left out (--order time takes all runs)")
 
 
 def test_abbreviated_commits_are_recognised(
