@@ -216,7 +216,7 @@ def compile_joint(
             for change in changes:
                 change(graph)
             views = views_of_inputs(graph) if changes else None
-            return called.run(graph, tangents.viewed(views, compile_part(graph, graph_inputs)))
+            return called.run(graph, _viewed(views, compile_part(graph, graph_inputs)))
 
         return compiled_part
 
@@ -230,6 +230,19 @@ def compile_joint(
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
         return called.by(compiler(gm, inputs), inputs)
+
+
+def _viewed(
+    views: Callable[..., Sequence[Any]] | None, run: Callable[[list[Any]], Any]
+) -> Callable[[list[Any]], Any]:
+    """``run``, with what ``views`` makes of the arguments in the place of its results."""
+    if views is None:
+        return run
+
+    def call(args: list[Any]) -> list[Any]:
+        return [v if v is not None else one for v, one in zip(views(*args), run(args), strict=True)]
+
+    return tangents.boxed(call)
 
 
 def _hand_on_sources(gm: fx.GraphModule, inputs: Sequence[Any]) -> None:
@@ -276,8 +289,10 @@ def _relaid(gm: fx.GraphModule, for_gpu: bool) -> None:
 def _without_tokens(**options: bool) -> AbstractContextManager[Any]:
     """A context in which AOTAutograd gives no tokens to graphs that call operators for an effect
     (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else; nor has
-    it generators, which know no ``manual_seed``. With ``options`` of AOTAutograd's besides."""
+    it generators, which know no ``manual_seed``. Backward graphs come with their forward graphs
+    (``tangents.by_gradients``). With ``options`` of AOTAutograd's besides."""
     options |= {"unlift_effect_tokens": True, "graphsafe_rng_functionalization": False}
+    options |= {"force_non_lazy_backward_lowering": True}
     return functorch_config.patch(options)
 
 

@@ -2,11 +2,13 @@
 
 A model that returns its logits beside its loss is asked for the loss's gradient alone. Autograd
 then makes zeros for the other (as large as the logits), which the backward graph adds to what there
-is. Here a backward graph is compiled at its first call, for the gradients that it is given.
+is. Here a backward graph is compiled for the gradients that it is given: at its first call, or with
+the forward graph, whose kernels take time as well, where they are foreseen: a loss's alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -26,12 +28,13 @@ from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, Pl
 from torch._guards import TracingContext
 from torch.autograd import forward_ad
 from torch.fx._lazy_graph_module import _LazyGraphModule
+from torch.fx.experimental._backward_state import BackwardState
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
-from harness.errors import HarnessError
+from harness.errors import FallbackWarning, FellBack, HarnessError
 from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.capture.scattering import OVERLAPPING, addresses, covers_itself, overlaps
@@ -44,6 +47,8 @@ _OTHERS = {_aten.mul.Tensor, torch.ops.prims.convert_element_type.default}
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
+_FORESEEN = "foreseen"
+"""In the ``meta`` of a tangent: whether it is the one that a caller is expected to give."""
 CALL = "call"
 """In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
@@ -330,8 +335,16 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.Graph | None) -> 
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
                 calls[one] = through.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
+    made = dict(zip(described[:kept], _returned(joint.graph), strict=False))
+    # Logits are returned beside their loss, and beside them what they are made of.
+    graded = {output: made[output] for output in tangents if output in made}
+    losses = [output for output, node in graded.items() if not node.meta["val"].dim()]
+    starts = (x for node in graded.values() for x in node.all_input_nodes)
+    behind = reached(starts, lambda node: node.all_input_nodes)
+    last = losses if len(losses) == 1 else [o for o, x in graded.items() if x not in behind]
     for output, node in tangents.items():
         node.meta |= {_GRADIENTS: found.get(output) or 0, USERS: calls.get(output, 0)}
+        node.meta[_FORESEEN] = last == [output]
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
@@ -377,6 +390,10 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
         tangents = _tangents(graph)
         made: dict[tuple[int, ...], Callable[..., Any]] = {}
 
+        def make(missing: tuple[int, ...]) -> None:
+            there = [value for n, value in enumerate(inputs) if n not in missing]
+            made[missing] = compile_backward(_without(graph, missing), there)
+
         def run(args: list[Any]) -> Any:
             missing = tuple(n for n in tangents if args[n] is None)
             if missing not in made and len(made) >= _MOST:
@@ -386,12 +403,15 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
                 rest = _without(graph, missing)
                 made[missing] = lambda args: rest(*args)
             if missing not in made:
-                there = [value for n, value in enumerate(inputs) if n not in missing]
-                made[missing] = compile_backward(_without(graph, missing), there)
+                make(missing)
             if missing:
                 args[:] = [arg for n, arg in enumerate(args) if n not in missing]
             return made[missing](args)
 
+        foreseen = {n for n in tangents if _given(graph.graph)[n].meta.get(_FORESEEN)}
+        if foreseen and not any(isinstance(value, BackwardState) for value in inputs):
+            with contextlib.suppress(FellBack, FallbackWarning):  # which the call says
+                make(tuple(n for n in tangents if n not in foreseen))
         return boxed(run)
 
     return compiled
@@ -406,19 +426,6 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     """``run`` as AOTAutograd calls what a compiler makes: with a list, which it may empty."""
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
-
-
-def viewed(
-    views: Callable[..., Sequence[Any]] | None, run: Callable[[list[Any]], Any]
-) -> Callable[[list[Any]], Any]:
-    """``run``, with what ``views`` makes of the arguments in the place of its results."""
-    if views is None:
-        return run
-
-    def call(args: list[Any]) -> list[Any]:
-        return [v if v is not None else one for v, one in zip(views(*args), run(args), strict=True)]
-
-    return boxed(call)
 
 
 def fixed(joint: fx.GraphModule) -> bool:

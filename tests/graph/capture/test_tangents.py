@@ -180,3 +180,35 @@ def test_code_of_a_backward_graph_is_made_for_torch_alone() -> None:
     assert all(map(torch.equal, made(*given), traced(*given)))
     made.graph.output_node().args = ([None, None],)
     assert None not in traced.graph.output_node().args[0]
+
+
+def test_a_backward_graph_comes_with_its_forward_graph_where_its_gradients_are_foreseen(
+    devices: Devices,
+) -> None:
+    """A loss's, beside what it is made of or not, or a last result's; none of several."""
+
+    def loss(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        logits = x.sin()
+        return logits.exp().sum(), logits
+
+    def apart(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.exp().sum(), x.sin()
+
+    def last(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        hidden = x.sin()
+        return hidden.exp(), hidden
+
+    def several(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.exp(), x.sin()
+
+    for function, foreseen in ((loss, True), (apart, True), (last, True), (several, False)):
+        compiler = Compiler(devices=devices, fail_on_fallback=True)
+        run = torch.compile(function, backend=compiler)
+        x = torch.rand(4, 7).requires_grad_()
+        first, second = run(x)
+        assert len(compiler.compiled) == 1 + foreseen, function.__name__
+        for output, count in ((first, 2), (second, 3)):
+            (found,) = torch.autograd.grad(output.sum(), x, retain_graph=True)
+            (wanted,) = torch.autograd.grad(function(x)[count - 2].sum(), x)
+            torch.testing.assert_close(found, wanted)
+            assert len(compiler.compiled) == count
