@@ -141,6 +141,25 @@ def test_few_rows_of_many_loads_are_split(rows: int, reduced: int, loads: int, p
     assert parts_of(shared, H100) == 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "dim"), [(5, 33000, 1), (64, 32768, 1), (20000, 128, 0)]
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_softmax_that_programs_cannot_share_is_split(
+    rows: int, columns: int, dim: int, stored: bool
+) -> None:
+    """Beside what its loop stores it reads a row twice; one program of each row did."""
+    b = GraphBuilder()
+    x = b.call("aten.mul.Tensor", b.input("x", (rows, columns)), 2.0)
+    below = b.call("aten.sub.Tensor", x, b.call("aten.amax.default", x, (dim,), True))
+    exp = b.call("aten.exp.default", below)
+    total = b.call("aten.sum.dim_IntList", exp, (dim,), True, name="total")
+    compiled = compile_graph(b.graph(*[x] * stored, b.call("aten.div.Tensor", exp, total)), H100)
+    assert not compiled.failures and ("total" in dict(compiled.splits)) == stored
+    shared = ["CHUNKS" in kernel.module.text for kernel in compiled.kernels]
+    assert shared.count(True) == (not stored)
+
+
 @pytest.mark.parametrize("window", [3, 1])
 def test_a_norm_of_one_image_is_split_if_a_window_is_pooled_before(window: int) -> None:
     b = GraphBuilder()

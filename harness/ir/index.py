@@ -113,7 +113,7 @@ def multiples(checked: tuple[sympy.Expr, ...]) -> dict[sympy.Symbol, int]:
             times = -of / by
         elif floor := next((f for f in part.atoms(sympy.Function) if f.args[0] == size), None):
             upto = floor.func(size + floor.args[-1] - 1, floor.args[-1])
-            times = floor.args[-1] if part in (floor - upto, upto - floor) else times
+            times = floor.args[-1] if not by and part in (floor - upto, upto - floor) else times
         if times.is_Integer and times > 1:
             found[size] = math.lcm(int(times), found.get(size, 1))
     return found

@@ -231,10 +231,9 @@ def _split_loops(
         for cut in sorted(cuts[var], key=lambda cut: (size_hint(cut), str(cut))):
             part = divide(cut, weight)
             outer = None if part is None or part == 1 else divide(rest, part)
-            if part is None or outer is None or outer == 1:
-                continue
-            dimensions.append(_Dimension(var, weight, part, reduced))
-            weight, rest = cut, outer
+            if part is not None and outer is not None and outer != 1:
+                dimensions.append(_Dimension(var, weight, part, reduced))
+                weight, rest = cut, outer
         dimensions.append(_Dimension(var, weight, rest, reduced))
     return dimensions[::-1]
 

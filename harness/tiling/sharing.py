@@ -58,9 +58,8 @@ def shared_rows(
     # Behind the loop only the last program stores, and no other needs what it stores.
     whole = (not columns or segment.kind is SegmentKind.LOOP for segment in segments)
     read = {name for one in compress(loaded_by_segment(segments), whole) for name, _ in one}
-    if any(s.mode.is_atomic for s in stores) or read & stored:
-        return None
-    if any(isinstance(value, Scan | Sort) for value in values(stores)):
+    ordered = any(isinstance(value, Scan | Sort) for value in values(stores))
+    if ordered or any(s.mode.is_atomic for s in stores) or read & stored:
         return None
     found = components(stores)
     if not found or any(not _is_exchanged(r, columns) for r in reductions(stores)):

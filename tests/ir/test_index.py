@@ -37,6 +37,7 @@ def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
         equal(half, torch_words.FloorDiv(s, 3)): [],
         equal(half, 1 + torch_words.FloorDiv(s, 2)): [],
         equal(half, 2 * torch_words.FloorDiv(s, 2)): [],
+        equal(half, s + torch_words.FloorDiv(s, 2)): [],  # of one only
         equal(half, t): [],
         equal(s, sympy.Integer(8)): [],
         equal(torch_words.FloorDiv(s, 8), sympy.Integer(2)): [],

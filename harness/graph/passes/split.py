@@ -200,9 +200,8 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
     tile = 1 if reduction.inner else OUTER_TILE
     programs = -(-reduction.kept // tile)
     many = stored and not reduction.inner and reduction.op not in STATISTICS
-    if programs >= FULL_WAVES * target.multiprocessors and not many:
-        return 1.0, 1
-    if reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
+    enough = programs >= FULL_WAVES * target.multiprocessors and not many
+    if enough or reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
         return 1.0, 1
     least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
     runs = _odd_runs(reduction) if reduction.inner else 0
@@ -226,18 +225,21 @@ def parts_of(facts: Facts, target: Target) -> int:
     has. Of rows that run both ways through memory programs of two warps reduce several; rows that
     are read again, then from the cache, need one on each multiprocessor (13 kernels of the corpus
     took 0.10 to 0.30 of the time on an H200). A program of a few rows along memory takes longer
-    than two more launches if it has many loads (25,088 elements with a window: 49 us, split 18)."""
+    than two more launches if it has many loads (25,088 elements with a window: 49 us, split 18), or
+    if no other shares long rows or columns (a softmax's, beside what the same loop stores)."""
     rows, reduced, number = facts.parallel, facts.reduced, target.multiprocessors
-    inner, both = (facts.hint is hint for hint in (Hint.INNER, Hint.MIXED))
-    known = facts.family is Family.REDUCTION or (inner and facts.family is Family.PERSISTENT)
-    programs, waves, least = -(-rows // BOTH_TILE), 4 * WAVES, BOTH_CHUNK
-    enough = number if facts.loops > 1 else FULL_WAVES * number
-    long = reduced * BOTH_TILE >= WORTH_ELEMENTS
-    if inner:
-        programs, waves, least, enough = rows, WAVES, INNER_CHUNK, number // 4 + 1
-        long = reduced * facts.loads >= WORTH_LOADS >> (rows == 1)
-    alone = known and not (facts.unknown or facts.chunked)
-    if not (alone and (inner or both) and long) or programs >= enough:
+    inner, loops = facts.hint is Hint.INNER, facts.family is Family.REDUCTION
+    long = loops and (inner or facts.hint is Hint.OUTER) and shares(rows, reduced, inner)
+    programs, waves, least, enough = -(-rows // OUTER_TILE), WAVES, OUTER_CHUNK, number
+    if facts.hint is Hint.MIXED:
+        programs, waves, least = -(-rows // BOTH_TILE), 4 * WAVES, BOTH_CHUNK
+        enough = number if facts.loops > 1 else FULL_WAVES * number
+        long = loops and reduced * BOTH_TILE >= WORTH_ELEMENTS
+    elif inner:
+        programs, least, enough = rows, INNER_CHUNK, number if long else number // 4 + 1
+        much = reduced * facts.loads >= WORTH_LOADS >> (rows == 1)
+        long |= much and (loops or facts.family is Family.PERSISTENT)
+    if not long or facts.unknown or facts.chunked or programs >= enough:
         return 1
     wanted = min(waves * number // programs, reduced // least)
     return wanted if wanted >= LEAST_SPLIT else 1

@@ -23,13 +23,14 @@ SOMETIMES_WHOLE = {
     "aten.index_put.default",
     "aten.ldexp.Tensor",
     "aten.pow.Tensor_Scalar",
+    "aten.scalar_tensor.default",
     "aten.scatter_add.default",
     "aten.scatter_reduce.two",
     "aten.sub.Tensor",
     *(f"aten.{name}.Scalar" for name in "eq fmod ge gt le lt ne remainder".split()),
 }
 """Taken apart in some forms alone: with windows of several sizes, of integers, in 16 bits, with
-numbers that follow from unknown sizes."""
+numbers that follow from unknown sizes or are a caller's."""
 WRITTEN_LATER = {
     "aten.reshape.default",
     "aten.square.default",
