@@ -85,6 +85,18 @@ def both_ways(
     assert (len(made.kernels), made.report().failures) == (kernels, ())
 
 
+def centred(shape: str, mean: str, dims: str, facts: str = "") -> str:
+    """A tensor less its mean over ``dims``, whose shape is ``mean``."""
+    return f"""# harness graph 1
+{facts}def centred(
+    x: "f32[{shape}]",
+):
+    mean: "f32[{mean}]" = aten.mean.dim(x, [{dims}], True)
+    sub: "f32[{shape}]" = aten.sub.Tensor(x, mean)
+    return (sub,)
+"""
+
+
 @pytest.mark.parametrize(
     ("shape", "dims", "kernels"),
     [
@@ -104,17 +116,7 @@ def test_what_few_rows_that_programs_share_are_needed_for_is_a_kernel_of_its_own
 ) -> None:
     sizes = shape.split(", ")
     mean = ", ".join("1" if str(n) in dims.split(", ") else s for n, s in enumerate(sizes))
-    graph = loads(
-        f"""# harness graph 1
-def centred(
-    x: "f32[{shape}]",
-):
-    mean: "f32[{mean}]" = aten.mean.dim(x, [{dims}], True)
-    sub: "f32[{shape}]" = aten.sub.Tensor(x, mean)
-    return (sub,)
-"""
-    )
-    made = compile_graph(graph, H100)
+    made = compile_graph(loads(centred(shape, mean, dims)), H100)
     assert (len(made.kernels), made.report().failures) == (kernels, ())
     assert ("def _chunks(" in made.kernels[0].module.text) == (kernels == 2)
 
@@ -138,18 +140,9 @@ def test_an_unknown_number_of_rows_is_small_where_it_is_in_a_call(
     likely: str, dim: int, kernels: int
 ) -> None:
     facts = "".join(f"# {fact}\n" for fact in likely.split(", ") if ":" in fact)
-    mean = ("f32[1, s1]", "f32[s0, 1]")[dim]
-    graph = loads(
-        f"""# harness graph 1
-{facts}def centred(
-    x: "f32[s0, s1]",
-):
-    mean: "{mean}" = aten.mean.dim(x, [{dim}], True)
-    sub: "f32[s0, s1]" = aten.sub.Tensor(x, mean)
-    return (sub,)
-""".replace("s0", likely[6 : likely.index(",")] if " is " in likely else "s0")
-    )
-    made = compile_graph(graph, H100)
+    text = centred("s0, s1", ("1, s1", "s0, 1")[dim], str(dim), facts)
+    text = text.replace("s0", likely[6 : likely.index(",")] if " is " in likely else "s0")
+    made = compile_graph(loads(text), H100)
     assert (len(made.kernels), made.report().failures) == (kernels, ())
 
 
