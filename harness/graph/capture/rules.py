@@ -27,8 +27,6 @@ from harness.graph.capture.libraries.calls import MARKED
 from harness.graph.capture.strides import image_stride, laid_out
 
 _aten = torch.ops.aten
-LARGE_TABLE = 64 << 20
-"""Bytes, moved in some 15 µs, that two more launches have to save."""
 BATCH_NORMS = (
     "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
     "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
@@ -110,7 +108,6 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     )
     rules |= _around(_with_lost_infinities, "std_mean")
     rules[_aten.var_mean.correction] = _var_mean
-    rules[_aten.embedding_dense_backward.default] = _large_embedding_backward
     rules[_aten.native_group_norm.default] = native_group_norm
     rules[_aten.native_layer_norm.default] = native_layer_norm
     norms = [op for op in rules if "norm" in op.name() and "backward" not in op.name()]
@@ -430,28 +427,6 @@ def embedding_dense_backward(
         rows = torch.where((indices == padding_idx).unsqueeze(-1), 0.0, rows)
     table = rows.new_zeros((num_weights, grad_output.shape[-1]))
     return _aten.index_put(table, [indices], rows, True).to(grad_output.dtype)
-
-
-def _large_embedding_backward(*given: Any) -> Tensor:
-    """As ``embedding_dense_backward``. A large table of 16-bit numbers is never made in float32 if
-    only few of its rows are looked up: these are added up in a table of their own, at the place of
-    the first index of each row, and every index then writes the total of its row."""
-    grad_output, indices, num_weights, padding_idx, by_frequency = given
-    count, width = indices.numel(), grad_output.shape[-1]
-    known = all(type(n) is int for n in (count, width, num_weights))
-    saved = 8 * num_weights * width  # bytes: float32 is neither written nor read
-    more = 8 * count * (count + 2 * width)  # comparing indices, and the rows that are looked up
-    large = known and grad_output.itemsize == 2 and saved >= max(LARGE_TABLE, 2 * more)
-    if not large or not count or by_frequency:
-        return embedding_dense_backward(*given)
-    at, places = indices.reshape(count), torch.arange(count, device=indices.device)
-    first = torch.where(at[:, None] == at, places, count - 1).amin(1)
-    rows = widened(grad_output).reshape(count, width)
-    total = embedding_dense_backward(rows, first, count, -1, by_frequency)[first]
-    if padding_idx >= 0:
-        total = torch.where((at == padding_idx).unsqueeze(-1), 0.0, total)
-    table = grad_output.new_zeros((num_weights, width))
-    return _aten.index_put(table, [at], total.to(grad_output.dtype))
 
 
 def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
