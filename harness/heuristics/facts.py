@@ -168,8 +168,9 @@ class Facts:
 
     @property
     def alone(self) -> bool:
-        """Whether it is of long rows in one piece, of unknown number, shared if they are few."""
-        return self.chunked > 0 and (self.hint, self.run) == (Hint.INNER, 0) and "x" in self.unknown
+        """Whether programs share long rows in one piece: of unknown number, or no whole vectors."""
+        rows = self.chunked > 0 and (self.hint, self.run) == (Hint.INNER, 0)
+        return rows and ("x" in self.unknown or (not self.unknown and self.reduced % 8 > 0))
 
     @property
     def varies(self) -> bool:
