@@ -196,9 +196,7 @@ def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
         f"{prefix}offset = {program} * {block}",
         f"{prefix}index = {prefix}offset + tl.arange(0, {block}){frame.spread(prefix)}",
     ]
-    if prefix in frame.masked:
-        lines.append(_mask_line(frame, tile))
-    return lines
+    return lines + [_mask_line(frame, tile)] * (prefix in frame.masked)
 
 
 def _mask_line(frame: Frame, tile: Tile) -> str:

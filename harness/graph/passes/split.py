@@ -225,10 +225,12 @@ def parts_of(facts: Facts, target: Target) -> int:
     are read again, then from the cache, need one on each multiprocessor (13 kernels of the corpus
     took 0.10 to 0.30 of the time on an H200). A program of a few rows along memory takes longer
     than two more launches if it has many loads (25,088 elements with a window: 49 us, split 18), or
-    if no other shares long rows or columns (a softmax's, beside what the same loop stores)."""
+    if no other shares long rows or columns (a softmax's, beside what the same loop stores: of more
+    rows, too, because three loops read them)."""
     rows, reduced, number = facts.parallel, facts.reduced, target.multiprocessors
     inner, loops = facts.hint is Hint.INNER, facts.family is Family.REDUCTION
-    long = loops and (inner or facts.hint is Hint.OUTER) and shares(rows, reduced, inner)
+    long = (inner or facts.hint is Hint.OUTER) and shares(rows, reduced, inner)
+    long = loops and (long or (inner and facts.loops > 2 and reduced >= WORTH_ELEMENTS))
     programs, waves, least, enough = -(-rows // OUTER_TILE), WAVES, OUTER_CHUNK, number
     if facts.hint is Hint.MIXED:
         programs, waves, least = -(-rows // BOTH_TILE), 4 * WAVES, BOTH_CHUNK
