@@ -117,10 +117,9 @@ def _is_root(tile: Tile, entry: Split) -> bool:
 def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     """A block is always full when it divides the numel; blocks are powers of two no larger
     than the numel rounded up and the largest block."""
-    if not tile.numel.is_Integer or (tile.is_reduction and plan.aligned is not None):
+    idle = plan.facts.chunked and not plan.facts.alone  # not every program stores
+    if idle or not tile.numel.is_Integer or (tile.is_reduction and plan.aligned is not None):
         return True
-    if plan.facts.chunked and not plan.facts.alone:
-        return True  # not every program stores
     numel = int(tile.numel)
     if plan.category is Category.TEMPLATE:
         return numel % largest_side(numel) != 0
@@ -197,9 +196,7 @@ def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
         f"{prefix}offset = {program} * {block}",
         f"{prefix}index = {prefix}offset + tl.arange(0, {block}){frame.spread(prefix)}",
     ]
-    if prefix in frame.masked:
-        lines.append(_mask_line(frame, tile))
-    return lines
+    return lines + [_mask_line(frame, tile)] * (prefix in frame.masked)
 
 
 def _mask_line(frame: Frame, tile: Tile) -> str:

@@ -71,7 +71,7 @@ class Part:
 def can_combine(plan: KernelPlan) -> bool:
     """Whether a combo takes the kernel: a program for every block, or several for each row."""
     shaped = plan.category in (Category.POINTWISE, Category.PERSISTENT, Category.REDUCTION)
-    return shaped and (not plan.workspace or plan.facts.alone)
+    return shaped and (not plan.workspace or (plan.facts.alone and bool(plan.sizes)))
 
 
 def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedModule:

@@ -137,12 +137,11 @@ class Facts:
         if self.family is Family.SPLIT_SCAN or not reduced:
             return (("XBLOCK", 1),) * (reduced or (long and self.family is Family.REDUCTION))
         size = self.sizes[-1][1]
-        crossed = self.family in (Family.SCAN, Family.REDUCTION) and self.strided
-        pins = [("YBLOCK", 1)] if self.sizes[0][0] == "y" and not crossed else []
+        looped = self.family in (Family.REDUCTION, Family.SCAN)
+        pins = [("YBLOCK", 1)] * (self.sizes[0][0] == "y" and not (looped and self.strided))
         many = bool(self.unknown) or self.parallel >= MANY_ROWS
         if self.family is Family.SPREAD:
             return (("YBLOCK", 1), ("XBLOCK", 1))
-        looped = self.family in (Family.REDUCTION, Family.SCAN)
         alone = NO_X_LOOPED if looped else NO_X_MANY if many else NO_X_PERSISTENT
         if self.family is not Family.MIXED and self.hint is Hint.INNER and size >= alone:
             pins.append(("XBLOCK", 1))
@@ -168,8 +167,9 @@ class Facts:
 
     @property
     def alone(self) -> bool:
-        """Whether it is of long rows in one piece, of unknown number, shared if they are few."""
-        return self.chunked > 0 and (self.hint, self.run) == (Hint.INNER, 0) and "x" in self.unknown
+        """Whether programs share long rows in one piece: of unknown number, or no whole vectors."""
+        rows = self.chunked > 0 and (self.hint, self.run) == (Hint.INNER, 0)
+        return rows and ("x" in self.unknown or (not self.unknown and self.reduced % 8 > 0))
 
     @property
     def varies(self) -> bool:

@@ -127,11 +127,9 @@ def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:
     fixed = dict(facts.fixed_blocks)
     blocks: dict[str, int] = {}
     for prefix, numel in facts.sizes:
-        block = last_power_of_two(wanted.get(prefix, 1))
-        if _holds_all(facts, prefix):
-            block = next_power_of_two(numel)
-        else:
-            block = min(block, largest_block(prefix, numel, reach(facts)))
+        most = largest_block(prefix, numel, reach(facts))
+        block = min(last_power_of_two(wanted.get(prefix, 1)), most)
+        block = next_power_of_two(numel) if _holds_all(facts, prefix) else block
         blocks[prefix] = fixed.get(block_name(prefix), block)
     return blocks
 

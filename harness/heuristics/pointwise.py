@@ -21,6 +21,8 @@ _MANY_POINTS, _MANY_LOADS = 1 << 20, 7
 """Of a kernel of two tiles, by 77 of the corpus on an H200: its first choice took 1.10 times the
 fastest's time with 32 x 64 and 4 warps, which seven kernels of the default suite had taught, and
 1.03 with 64 x 32, or 32 x 32 here."""
+_FEW_POINTS = _MANY_POINTS // 4
+"""The same of which 16 x 32 took 0.82 to 0.99 of the time of the first choice, of seven kernels."""
 _ONE_ROW = 12
 """Loads of pieces with rows of their own from which on a block has one row first, if a third of the
 row or less lies idle: eight kernels of the corpus took 0.68 to 1.02 of the time of four rows on an
@@ -35,7 +37,8 @@ def is_window(facts: Facts) -> bool:
 def has_rules(facts: Facts) -> bool:
     """Whether it is of a kind that recorded tunings had nothing of."""
     columns = len(facts.sizes) == 1 and facts.loads == facts.stores >= _MANY_COLUMNS
-    return columns or is_window(facts) or facts.pieces or facts.shared
+    few = len(facts.sizes) == 2 and facts.parallel <= _FEW_POINTS
+    return columns or is_window(facts) or facts.pieces or facts.shared or few
 
 
 def proposals(facts: Facts, _: Target) -> list[Proposal]:
@@ -71,7 +74,7 @@ def _two(facts: Facts) -> list[Proposal]:
             blocks = [(256, 4, 4), (1024, 1, 4), (512, 4, 8)]
         if facts.loads >= _ONE_ROW and -facts.sizes[1][1] % 1024 * 3 <= facts.sizes[1][1]:
             blocks = [(1024, 1, 4), (256, 4, 4), (512, 4, 8)]
-        if facts.loads == 0 and facts.parallel < _MANY_POINTS // 4:  # 6.8 us on an H200, not 13.1
+        if facts.loads == 0 and facts.parallel <= _FEW_POINTS:  # 3.7 us on an H200, not 9.3
             blocks = [(64, 4, 4), (128, 2, 4), (256, 1, 8), (256, 4, 8)]
         if facts.pieces and facts.looked_up:  # 491 and 189 us on an H200, not 787 and 252
             blocks = [(256, 2, 1), (256, 2, 2), (256, 4, 2)]
@@ -79,6 +82,7 @@ def _two(facts: Facts) -> list[Proposal]:
     # Smaller where there are few points, or so many loads that registers run out.
     small = facts.parallel < _MANY_POINTS or facts.loads >= _MANY_LOADS
     first = [(32, 32, 4), (64, 32, 4)] if small else [(64, 32, 4), (32, 32, 4)]
+    first = [(16, 32, 4), (64, 4, 4)] * (facts.parallel <= _FEW_POINTS) + first
     blocks = [*first, (32, 64, 4), (64, 64, 8), (128, 32, 8), (32, 64, 16)]
     return [Proposal((("x", x), ("y", y)), warps=w, max_warps=16) for x, y, w in blocks]
 

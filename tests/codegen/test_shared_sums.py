@@ -165,6 +165,7 @@ def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -
         ("columns", {"s0": 16411, "s1": 4}),
         ("variances", {"s0": 16411, "s1": 3}),
         ("everything", {"s0": 1, "s1": 40009}),
+        ("rows", {"s0": 3, "20000": 40009}),
         ("few", {"s0": 7001, "s1": 5}),
         ("means", {"s0": 10007, "s1": 5, "s2": 2}),
     ],
@@ -172,11 +173,13 @@ def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -
 def test_known_sizes_that_have_no_equal_parts_are_shared_too(
     name: str, known: Mapping[str, int], interpreter: InterpreterPool
 ) -> None:
-    """Rows of a prime number: the last program has fewer."""
-    text = TEXTS[name]
+    """Rows of a prime number: the last program has fewer. Rows are read in vectors."""
+    text = (TEXTS | {"rows": ROWS})[name]
     for symbol, size in known.items():
         text = text.replace(symbol, str(size))
     (kernel,) = compile_graph(loads(f"# harness graph 1\n{text}", "test graph"), H100).kernels
+    vectors = "max_constancy(r0_column < r0_stop, VECTOR)" in kernel.module.text
+    assert vectors == (name in ("rows", "everything"))
     (found,) = (answer for _, answer in interpreter.each([CheckJob(kernel.module.text)]))
     assert isinstance(found, CheckResult) and found.passed, found
     loaded = runtime.load(kernel.module.text)

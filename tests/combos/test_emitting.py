@@ -150,10 +150,11 @@ def test_two_tiles_and_checked_positions(interpreter: InterpreterPool, tmp_path:
 def test_what_cannot_be_in_a_combo_is_refused() -> None:
     b = GraphBuilder()
     scanned = b.graph(b.call("aten.cumsum.default", b.input("x", (2, 40000)), 1))
-    (found,) = parts((scanned, 2))
-    assert not can_combine(found.plan)
-    with pytest.raises(InvalidProgram, match="combo"):
-        emit_combo([found], 0, H100)
+    shared = b.graph(b.call("aten.sum.dim_IntList", b.input("y", (2, 40009)), (1,)))
+    for found in (*parts((scanned, 2)), *parts((shared, 2))):
+        assert found.plan.workspace and not can_combine(found.plan)
+        with pytest.raises(InvalidProgram, match="combo"):
+            emit_combo([found], 0, H100)
 
 
 def test_the_text_is_the_same_however_often_it_is_made() -> None:

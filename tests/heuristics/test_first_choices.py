@@ -31,7 +31,9 @@ STRIPS = Facts(
         (pointwise(3072, 3136, bytes=4 << 23, loads=12, stores=1, shared=True), (1024, 1), 4),
         (pointwise(3072, 1225, bytes=4 << 23, loads=12, stores=1, shared=True), (256, 4), 4),
         (pointwise(128, 768, bytes=4 << 17, stores=1, shared=True), (64, 4), 4),  # a small table
+        (pointwise(256, 1024, bytes=4 << 18, stores=1, shared=True), (64, 4), 4),
         (pointwise(1280, 768, bytes=4 << 20, stores=1, shared=True), (512, 4), 4),
+        (pointwise(512, 128, bytes=6 << 16, loads=1, stores=4), (16, 32), 4),
         (pointwise(8, 9, 200, bytes=16 * 14400, loads=3, stores=1), (64, 16, 8), 8),
         (reduction(512, 12544, Hint.INNER, loads=1), (1, 2048), 8),
         (reduction(512, 12544, Hint.INNER, loads=4), (1, 2048), 16),

@@ -98,7 +98,7 @@ def split_reductions(
 
     Reductions across rows beside one along the same rows are split for one kernel to do all of
     them, into about as many strips as programs should walk. A maximum and a sum of exponentials
-    below it of few rows, or columns, are left to programs that share these (``shares``).
+    below it along rows, or of few columns, are left to one kernel's programs (``shares``).
 
     ``choose`` overrides the count: it is taken to the nearest possible one, without the
     least sizes; 1 means not to split.
@@ -122,8 +122,7 @@ def split_reductions(
             access(out)
         elif (reduction := reductions[out.node.name]) is not None:
             cuts = alike.get(out.node.name, (None, ()))
-            chunks = _decide(reduction, target, choose, cuts, stored)
-            if chunks is not None:
+            if (chunks := _decide(reduction, target, choose, cuts, stored)) is not None:
                 _Steps(reduction, chunks, out, accesses).write()
 
     return rewritten(graph, split)
@@ -141,8 +140,9 @@ def _below_maxima(
 ) -> Iterator[str]:
     """Maxima of few rows and sums of exponentials below them: programs that share the rows find
     both in one launch, split they take four. A softmax of 8 x 200000 takes 7.6 us on an H200, split
-    9.9, of 48 rows 21.2 and 30.3, down 20000 x 128 10.8 and 17.1; a norm either way as long."""
-    few = [r for r in reductions.values() if r and shares(r.kept, r.reduced, r.inner)]
+    9.9, of 48 rows 21.2 and 30.3, down 20000 x 128 10.8 and 17.1; a norm either way as long. More
+    rows have a program each, or share one kernel's: of 131 x 128000 25.5 and 67.6."""
+    few = [r for r in reductions.values() if r and (r.inner or shares(r.kept, r.reduced, False))]
     for top in (r for r in few if r.op == "aten.amax.default"):
         later = _after([top.node.name], nodes)
         for total in (r for r in few if r.op == "aten.sum.dim_IntList"):
@@ -197,13 +197,12 @@ def _stored(graph: Graph, nodes: Mapping[str, Node]) -> Collection[str | None]:
 
 def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, int]:
     """The number of chunks wanted, and the least reduced elements of one."""
-    tile = 1 if reduction.inner else OUTER_TILE
+    tile, least = (1, INNER_CHUNK) if reduction.inner else (OUTER_TILE, OUTER_CHUNK)
     programs = -(-reduction.kept // tile)
     many = stored and not reduction.inner and reduction.op not in STATISTICS
     enough = programs >= FULL_WAVES * target.multiprocessors and not many
     if enough or reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
         return 1.0, 1
-    least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
     runs = _odd_runs(reduction) if reduction.inner else 0
     return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many, runs), least
 
@@ -226,10 +225,12 @@ def parts_of(facts: Facts, target: Target) -> int:
     are read again, then from the cache, need one on each multiprocessor (13 kernels of the corpus
     took 0.10 to 0.30 of the time on an H200). A program of a few rows along memory takes longer
     than two more launches if it has many loads (25,088 elements with a window: 49 us, split 18), or
-    if no other shares long rows or columns (a softmax's, beside what the same loop stores)."""
+    if no other shares long rows or columns (a softmax's, beside what the same loop stores: of more
+    rows, too, because three loops read them)."""
     rows, reduced, number = facts.parallel, facts.reduced, target.multiprocessors
     inner, loops = facts.hint is Hint.INNER, facts.family is Family.REDUCTION
-    long = loops and (inner or facts.hint is Hint.OUTER) and shares(rows, reduced, inner)
+    long = (inner or facts.hint is Hint.OUTER) and shares(rows, reduced, inner)
+    long = loops and (long or (inner and facts.loops > 2 and reduced >= WORTH_ELEMENTS))
     programs, waves, least, enough = -(-rows // OUTER_TILE), WAVES, OUTER_CHUNK, number
     if facts.hint is Hint.MIXED:
         programs, waves, least = -(-rows // BOTH_TILE), 4 * WAVES, BOTH_CHUNK

@@ -156,7 +156,7 @@ def test_defaults(op: str, shape: tuple[int, ...], dims: tuple[int, ...], count:
     [
         ((8, 65536), 1, False),
         ((1, 65536), 1, False),
-        ((100, 65536), 1, True),
+        ((100, 65536), 1, False),
         ((40000, 64), 0, False),
         ((2000, 64), 0, True),
     ],
