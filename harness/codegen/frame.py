@@ -18,7 +18,7 @@ from harness.heuristics.limits import (
     reach,
 )
 from harness.ir.affine import divide, same
-from harness.ir.index import FloorDiv
+from harness.ir.index import FloorDiv, Mod
 from harness.ir.index_text import IndexPrinter, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, cooperative, in_chunks, split_scan, tiled
@@ -142,16 +142,18 @@ def numbered_in_x(plan: KernelPlan) -> bool:
 def index_lines(plan: KernelPlan) -> list[str]:
     """What a launch says of positions, and unknown sizes in their type."""
     sizes = [f"ks{n} = tl.full([], ks{n}, INDEX)" for n in range(len(plan.sizes))]
+    names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
+    whole = IndexPrinter(Simplifier({}), names, triton=True)
     for n, part in enumerate(quotients(plan)):
-        of, by = part.args
-        sizes.append(f"kq{n} = tl.multiple_of(ks{plan.sizes.index(of)} // {by}, PARTS)")
+        sizes.append(f"kq{n} = tl.multiple_of({whole.text(part)}, PARTS)")
     return ["INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32", *sizes] * bool(plan.extents)
 
 
 def quotients(plan: KernelPlan) -> list[sympy.Expr]:
     """Parts of unknown sizes. What divides them a launch has to say: Triton asks of arguments."""
     every = {part for e in plan.extents for part in e.atoms(FloorDiv)}
-    return sorted((q for q in every if q.args[0].is_Symbol and q.args[1].is_Integer), key=str)
+    plain = (q for q in every if not q.args[0].has(FloorDiv, Mod) and q.args[1].is_Integer)
+    return sorted(plain, key=str)
 
 
 def size_lines(frame: Frame) -> list[str]:
