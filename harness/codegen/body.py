@@ -7,7 +7,7 @@ depend on the reduction is written to the outer scope, before the loop, so it is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -32,7 +32,7 @@ from harness.ir import nodes as ir
 from harness.ir.index_text import IndexPrinter
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
-from harness.ir.value_bounds import counted, is_held
+from harness.ir.value_bounds import counted, is_held, value_bounds
 from harness.tiling.passes import alternatives, piece_of, pieces
 from harness.tiling.plan import LANES, Category
 
@@ -71,7 +71,7 @@ class Body:
     _pieces: frozenset[int] = field(init=False)
     _chosen: frozenset[int] = field(init=False)
     _separate: frozenset[int] = field(init=False)
-    _counted: Set[int] = field(init=False)
+    _counted: Mapping[int, object] = field(init=False)
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Body:
         chosen = alternatives(values, plan.tiles, alike, looped) if alone else ()
         self._pieces, self._chosen = frozenset(map(id, found)), frozenset(map(id, chosen))
         self._separate = products_added_in_16_bits(plan.stores, self.dtypes)
-        self._counted = counted(plan.stores) if plan.extents else frozenset()
+        self._counted = counted(plan.stores, self.frame.printer.simplifier) if plan.extents else {}
 
     # whole blocks
 
@@ -103,9 +103,8 @@ class Body:
 
     def whole(self, var: Var, dtype: DType) -> str:
         """A value as a whole block of ``dtype``."""
-        text = materialised(var)
-        if var.dtype is not dtype:
-            text = f"{text}.to({triton_type(dtype)})"
+        cast = "" if var.dtype is dtype else f".to({triton_type(dtype)})"
+        text = materialised(var) + cast
         if var.literal or not self.frame.same_shape(var.tiles, self.everything):
             text = f"tl.broadcast_to({text}, {self.block_shape})"
         return text
@@ -275,6 +274,8 @@ class Body:
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
+        if value.op is Op.CAST and id(value) in self._counted:
+            text = f"{texts[0]}.to({self.frame.index_type})"
         if id(value) in self._separate:
             text = widened(texts[0], args[0].dtype)
         if id(value) in self.cheaper:
@@ -291,6 +292,9 @@ class Body:
     def _asserted(self, value: ir.Compute, args: Sequence[Var], context: Context) -> Var:
         """The first of ``args``, after a line that has the device stop at what it may not be."""
         test, message = _ASSERTED[value.op]
+        known = self.frame.printer.simplifier if id(value) in self._counted else None
+        ends = known and value_bounds(value.args[0], known)
+        test = "{0} < {1}" if ends and ends[0] >= 0 else test
         mask, _ = self._mask_text(args[0].tiles, context)
         where = "" if mask == "None" else f", {mask}"
         test = test.format(*map(materialised, args))
@@ -300,9 +304,8 @@ class Body:
     def _nonnegative(self, value: ir.Value) -> bool:
         if isinstance(value, ir.Constant):
             return not value.dtype.is_float and value.bits >= 0
-        if not isinstance(value, ir.IndexValue) or not is_held(value):
-            return False
-        return self.frame.printer.simplifier.is_nonnegative(value.index)
+        held = value.index if isinstance(value, ir.IndexValue) and is_held(value) else None
+        return held is not None and self.frame.printer.simplifier.is_nonnegative(held)
 
     def _masked(self, value: ir.Masked, context: Context) -> Var:
         inner = (*context, value.mask)
@@ -477,11 +480,9 @@ class Body:
             text = float8_text(text, dtype)
         mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
         parts = [self._address(store.buffer, index, spread), text, mask]
-        name = "tl.store"
+        name = f"tl.{store.mode.value}" if store.mode.is_atomic else "tl.store"
         if store.mode.is_atomic:
-            name = f"tl.{store.mode.value}"
-            parts[1] = f"{summand(text)}.to({triton_type(dtype)})"
-            parts.append('sem="relaxed"')
+            parts[1:] = f"{summand(text)}.to({triton_type(dtype)})", mask, 'sem="relaxed"'
         streams = store.buffer in self.streamed and self.loop is not None
         hint = ', cache_modifier=".cs"' if streams and not store.mode.is_atomic else ""
         scope = self.loop if self.loop is not None else self.outer

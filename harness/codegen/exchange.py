@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.codegen.frame import in_whole_blocks
 from harness.codegen.values import INDENT, Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import STAGES
@@ -51,13 +52,16 @@ class Exchange:
         turns taken together are counted without a sign."""
         end, stop = ("r0_numel", "stop") if self.plan.aligned is None else ("r0_stop", "until")
         all_, begin = f"R0_BLOCK * {self.programs}", f"{self.number} * r0_part"
-        bound = self.programs == "CHUNKS" and not self.plan.aligned  # vectors begin at multiples
+        whole = in_whole_blocks(self.plan)
+        bound = self.programs == "CHUNKS" and not (self.plan.aligned or whole)  # at whole vectors
         first = f"tl.minimum({begin}, {end})" if bound else begin
         until = f"tl.minimum(r0_first + r0_part, {end})"
         if self.plan.facts.alone:  # a loop of known length is unrolled (5.1 us, not 14.9)
             first, until = (f"{a} if CHUNKS == 1 else {b}" for a, b in ((0, first), (end, until)))
         part = f"({end} + {all_} - 1) // ({all_}) * R0_BLOCK"
-        return [f"r0_part = {part}", f"r0_first = {first}", f"r0_{stop} = {until}"]
+        lines = [f"r0_part = {part}", f"r0_first = {first}", f"r0_{stop} = {until}"]
+        last = "r0_last = r0_first + tl.maximum(r0_stop - r0_first, 0) // R0_BLOCK * R0_BLOCK"
+        return [*lines, *[last] * whole]
 
     def tell(
         self, parts: Sequence[Part], early: tuple[int, str], ahead: Scope, outer: Scope

@@ -15,6 +15,7 @@ from harness.codegen.frame import (
     Frame,
     build_frame,
     entry_lines,
+    in_whole_blocks,
     index_lines,
     launch_grid,
     parallel_lines,
@@ -410,6 +411,12 @@ class _Kernel:
                 first, stop = f"tl.maximum({first}, r0_first)", f"tl.minimum({stop}, r0_until)"
             parts = f"    for r0_offset in range({first}, {stop}, R0_BLOCK):"
             head = ["for PART in tl.static_range(3):", parts]
+        elif in_whole_blocks(self.plan):
+            ends = "r0_last if PART == 1 else r0_first, r0_last if PART == 0 else r0_stop"
+            head = [
+                "for PART in tl.static_range(1 if R0_EVEN else 2):",
+                f"    for r0_offset in range({ends}, R0_BLOCK):",
+            ]
         self._text += head
         indices = [line for t in (tile, *twin) for line in reduction_lines(self.frame, t, used)]
         lines = (*indices, *loop.lines, *loop.stores)

@@ -108,7 +108,9 @@ def multiples(checked: tuple[sympy.Expr, ...]) -> dict[sympy.Symbol, int]:
         by, times = rest.coeff(size), sympy.S.One
         of, part = (rest - by * size).as_coeff_Mul()
         if type(part).__name__ in ("Mod", "PythonMod") and part.args[0] == size and not by:
-            times = part.args[1]
+            # Of a quotient that is known: s % (s // 14) is 0, and s // (s // 14) is 14.
+            whole = (n for e, n in known.items() if e.args == part.args and e.func is not part.func)
+            times = next(whole, part.args[1])
         elif type(part).__name__ == "FloorDiv" and by:
             times = -of / by
         elif floor := next((f for f in part.atoms(sympy.Function) if f.args[0] == size), None):

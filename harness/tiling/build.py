@@ -25,7 +25,7 @@ from harness.ir.nodes import IndexValue, Load, Store, index_exprs, loads, reduct
 from harness.ir.program import Buffer, Program
 from harness.ir.simplify import Simplifier
 from harness.ir.traffic import bytes_moved
-from harness.ir.value_bounds import is_small
+from harness.ir.value_bounds import counted, is_small
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
@@ -342,7 +342,11 @@ def _counted(
     told = {e for e in parts if not isinstance(e, plain)} <= {s for s in sizes if s.is_nonnegative}
     if not (sizes and told and all(e < INT32_LIMIT for e in extents if e.is_Integer)):
         return ()
-    return tuple(dict.fromkeys((*sizes, *used, *(e for e in extents if not e.is_Integer))))
+    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
+    ends = dict.fromkeys(most for most in counted(stores, known).values() if most is not None)
+    far = [e for e in ends if not any(ib.less(e, o) for o in ends)]
+    unknown = (e for e in (*extents, *far) if not e.is_Integer)
+    return tuple(dict.fromkeys((*sizes, *used, *unknown)))
 
 
 def _facts(

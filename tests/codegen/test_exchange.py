@@ -12,11 +12,13 @@ import torch
 
 from harness.codegen.exchange import Exchange
 from harness.graph.text import loads
+from harness.heuristics.facts import Hint
 from harness.pipeline import compile_graph
 from harness.runtime.compile.static import compile_for
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.module import load
 from harness.target import H200
+from harness.tiling.plan import SharedRows
 from tests.codegen.test_mixed import TWENTY, compiled
 from tests.running import run_graph
 
@@ -76,23 +78,30 @@ def test_gradients_of_normalised_rows_that_no_program_holds(interpreter: Interpr
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_no_program_begins_behind_what_is_reduced(alone: bool) -> None:
+@pytest.mark.parametrize("results", [1, 2])
+def test_no_program_begins_behind_what_is_reduced(alone: bool, results: int) -> None:
     """A loop that is unrolled counts its turns without a sign: from 2,304 to 2,100 there are 2**26,
-    of which one to three, before the end, were taken (2,100 rows in 16 chunks of 192)."""
+    of which one to three, before the end, were taken (2,100 rows in 16 chunks of 192). One result
+    has a loop of whole blocks, and then one of what is left: neither is unrolled."""
     rng = random.Random(5)
-    plan: Any = SimpleNamespace(aligned=None, facts=SimpleNamespace(alone=alone))
+    facts = SimpleNamespace(alone=alone, chunked=1, hint=Hint.INNER, run=0)
+    plan: Any = SimpleNamespace(aligned=None, facts=facts, extents=(1,), workspace=SharedRows(1))
+    plan.tiles = [SimpleNamespace(numel=results)]
     for programs in (1, 16, *(rng.randint(1, 64) for _ in range(200))):
         numel, block = rng.randint(0, 5000), rng.choice((8, 32, 64))
         found: list[int] = []
         for number in range(programs):
             names = {"r0_numel": numel, "CHUNKS": programs, "R0_BLOCK": block, "at": number}
             exec("\n".join(Exchange(plan, 1, "CHUNKS", "at").part()), {"tl": _Numbers}, names)
-            assert names["r0_first"] <= names["r0_stop"] <= numel
-            found += range(names["r0_first"], names["r0_stop"])
+            first, stop = names["r0_first"], names["r0_stop"]
+            assert stop <= numel and (first <= stop or results == 1)
+            last = names.get("r0_last", first)
+            assert (last - first) % block == 0 <= last - first
+            found += [*range(first, last), *range(last, stop)]
         assert found == list(range(numel))
 
 
 class _Numbers:
     """What parts are computed with."""
 
-    minimum = min
+    minimum, maximum = min, max

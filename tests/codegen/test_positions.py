@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from harness.graph.text import loads
 from harness.runtime import module as runtime
@@ -105,3 +109,63 @@ def test_rows_are_counted_by_what_is_exact_for_all_sizes() -> None:
     assert how(1024, 9, rows=(1,)) == how(1024, 1, 9, rows=(5,)) == 0
     assert how(1024, 16, 9, rows=(5,)) == 0  # whole vectors
     assert how(1024, 1, rows=(5,)) == 3
+
+
+def _upsampled(x: torch.Tensor) -> torch.Tensor:
+    return functional.interpolate(x, scale_factor=2.0, mode="bilinear", align_corners=False)
+
+
+def _reflected(x: torch.Tensor) -> torch.Tensor:
+    return functional.pad(x, (1, 0, 2, 1), mode="reflect") * 2
+
+
+def _from_the_end(x: torch.Tensor) -> torch.Tensor:
+    places = torch.arange(x.shape[3]) * 2 - x.shape[3]
+    return x[..., places.clamp(max=x.shape[3] - 1)] + places
+
+
+@pytest.mark.parametrize("function", [_upsampled, _reflected, _from_the_end])
+def test_computed_positions_have_the_type_that_a_kernel_counts_in(
+    function: Callable[[torch.Tensor], torch.Tensor], compiler: Any
+) -> None:
+    """Where they are not results themselves."""
+    torch.compiler.reset()
+    compiled = torch.compile(function, backend=compiler, dynamic=True)
+    for height, width in ((7, 5), (4, 4), (3, 9), (5, 33)):
+        x = torch.randn(2, 6, height, width)
+        torch.testing.assert_close(compiled(x), function(x.double()).float())
+    (kernel,) = {k.module.text for graph in compiler.compiled for k in graph.kernels}
+    body = kernel[kernel.index("INDEX: tl.constexpr") : kernel.index("def variant")]
+    assert "tl.int64" not in body.partition("\n")[2] and ".to(INDEX)" in body
+    assert body.count("tl.device_assert") == {_upsampled: 2, _reflected: 2}.get(function, 1)
+
+
+def test_products_of_positions_do_not_decide_how_a_kernel_counts(compiler: Any) -> None:
+    def hashed(x: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(x.shape[0])
+        return x + ((places[:, None] * 73856093 + places * places) % 7).float()
+
+    torch.compiler.reset()
+    compiled = torch.compile(hashed, backend=compiler, dynamic=True)
+    for size in (3, 50, 81):
+        x = torch.randn(size, size)
+        torch.testing.assert_close(compiled(x), hashed(x))
+    (kernel,) = {k.module.text for graph in compiler.compiled for k in graph.kernels}
+    assert "73856093" not in kernel[kernel.index('"WIDE"') :].partition("\n")[0]
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_what_divides_halves_of_a_row_is_known(odd: bool, compiler: Any) -> None:
+    """Rotary embeddings: that rows have an even length is not checked."""
+
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        first, second = x.chunk(2, -1)
+        return torch.cat([-second, first], -1) * 2
+
+    torch.compiler.reset()
+    compiled = torch.compile(turned, backend=compiler, dynamic=True)
+    for width in (17, 5, 63) if odd else (16, 96, 34):
+        x = torch.randn(3, width)
+        torch.testing.assert_close(compiled(x), turned(x))
+    (kernel,) = {k.module.text for graph in compiler.compiled for k in graph.kernels}
+    assert "// 2, PARTS)" in kernel and '"PARTS": (bits := 16 | (' in kernel

@@ -50,6 +50,9 @@ def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
     wide = torch_words.FloorDiv(s, sixteenth)
     found = multiples((equal(wide, sympy.Integer(16)), equal(s, sixteenth * wide)))
     assert found == {s: 16}
+    rest = torch_words.Mod(s, sixteenth)
+    assert multiples((equal(wide, sympy.Integer(16)), equal(rest, zero))) == {s: 16}
+    assert multiples((equal(rest, zero),)) == {}
     assert multiples((equal(torch_words.Mod(s, 4), zero), equal(torch_words.Mod(s, 6), zero))) == {
         s: 12
     }

@@ -6,12 +6,13 @@ import warnings
 from typing import Any
 
 import numpy as np
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
-from harness.ir.index import FloorDiv, axis_symbol
+from harness.ir.index import FloorDiv, axis_symbol, size_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import counted, is_held, is_small, value_bounds
@@ -113,9 +114,9 @@ def test_positions_that_are_compared_and_stored_keep_their_type() -> None:
     builder = ir.Builder()
     place = builder.index(AXIS, DType.I64)
     late = builder.compute(Op.GE, place, builder.constant(5, DType.I64), dtype=DType.BOOL)
-    compared = ir.Store("late", AXIS, late)
-    assert id(place) in counted([compared])
-    assert id(place) not in counted([compared, ir.Store("place", AXIS, place)])
+    compared, known = ir.Store("late", AXIS, late), Simplifier({AXIS: 128})
+    assert id(place) in counted([compared], known)
+    assert id(place) not in counted([compared, ir.Store("place", AXIS, place)], known)
 
 
 def test_what_interpolation_looks_up_is_in_range() -> None:
@@ -129,3 +130,32 @@ def test_what_interpolation_looks_up_is_in_range() -> None:
     clamped = builder.compute(Op.MAXIMUM, shifted, zero, dtype=DType.F32)
     place = builder.compute(Op.CAST, clamped, dtype=DType.I64)
     assert value_bounds(place, Simplifier({AXIS: 128})) == (0, 15)
+
+
+def test_computed_positions_are_counted_where_a_launch_can_say_that_they_fit() -> None:
+    size, other = size_symbol("s0"), axis_symbol("i", 1)
+    known, builder = Simplifier({AXIS: size, other: sympy.Integer(100)}), ir.Builder()
+    place, beside = builder.index(AXIS - size, DType.I64), builder.index(other, DType.I64)
+
+    def compared(value: ir.Value) -> set[int]:
+        late = builder.compute(Op.GE, value, builder.constant(5, DType.I64), dtype=DType.BOOL)
+        return {id(value)} & counted([ir.Store("late", AXIS, late)], known).keys()
+
+    def computed(op: Op, *values: ir.Value, dtype: DType = DType.I64) -> ir.Value:
+        return builder.compute(op, *values, dtype=dtype)
+
+    turned = computed(Op.ABS, computed(Op.SUB, place, beside))
+    scaled = computed(Op.CAST, turned, dtype=DType.F32)
+    scaled = computed(Op.MUL, scaled, builder.constant(0.7, DType.F32), dtype=DType.F32)
+    whole = computed(Op.CAST, scaled)
+    late = computed(Op.GE, whole, turned, dtype=DType.BOOL)
+    found = counted([ir.Store("late", AXIS, late)], known)
+    sizes = {most for most in found.values() if most is not None}
+    for n in (1, 2, 7, 1000):  # the farthest is -n - 99
+        assert sizes and all(most.subs(size, n) >= n + 99 for most in sizes)
+    assert {id(whole), id(turned), id(place)} <= found.keys()
+    assert not compared(computed(Op.ADD, beside, builder.constant((1 << 31) - 1, DType.I64)))
+    assert not compared(computed(Op.MUL, place, place))
+    assert not compared(computed(Op.ADD, place, builder.load("in", AXIS, DType.I64, ())))
+    rounded = computed(Op.CAST, place, dtype=DType.BF16)
+    assert not compared(computed(Op.CAST, rounded))
