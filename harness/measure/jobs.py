@@ -100,21 +100,22 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):
     """Take the device, the one with the identifier ``board`` if that is given; with ``bandwidths``,
-    measure what it can do, unless the first process has. Answers ``DeviceFacts``."""
+    measure what it can do, unless the first process has. Kernels are timed ``quick``ly, or not.
+    Answers ``DeviceFacts``."""
 
     handler: ClassVar[str] = f"{_WORKER}:open_device"
     bandwidths: bool = False
     board: str = ""
+    quick: bool = False
 
 
-def gpu(
-    bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
-) -> Device:
-    """The current CUDA device, or the one with the identifier ``board``. What measuring needs
-    is imported before a process takes it."""
-    alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
-    given = (*environment, *alone)
-    return Device(board or "cuda", given, _IMPORTS, OpenDevice(bandwidths, board))
+_OPEN = OpenDevice()
+
+
+def gpu(opening: OpenDevice = _OPEN, environment: tuple[tuple[str, str], ...] = ()) -> Device:
+    """The CUDA device that ``opening`` takes. What measuring needs is imported before that."""
+    alone = (("CUDA_VISIBLE_DEVICES", opening.board),) if opening.board else ()
+    return Device(opening.board or "cuda", (*environment, *alone), _IMPORTS, opening)
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,10 @@ def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
     if job.board:  # no import calls the driver, which reads this when it is first called
         os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
-        return context.once(Gpu).facts(job.bandwidths, job.known)
+        gpu = context.once(Gpu)
+        found = gpu.facts(job.bandwidths, job.known)
+        gpu.timer.quick = job.quick  # but not what the device can do
+        return found
     except (RuntimeError, NoDevice) as error:
         raise Unusable(no_device(error)) from error
 

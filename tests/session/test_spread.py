@@ -261,7 +261,7 @@ def pair(name: str) -> KernelPair:
     return KernelPair((kernel,), (kernel,))
 
 
-BOARDS = tuple(gpu(board=name) for name in ("GPU-a", "GPU-b", "GPU-c"))
+BOARDS = tuple(gpu(OpenDevice(board=name)) for name in ("GPU-a", "GPU-b", "GPU-c"))
 
 
 def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(

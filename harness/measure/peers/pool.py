@@ -13,7 +13,7 @@ from harness.devices.job import BESIDE_TIMING, Closing, Device, cores, tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
-from harness.measure.jobs import OpenDevice, gpu
+from harness.measure.jobs import gpu
 from harness.measure.noise.processes import combined
 from harness.measure.peers.jobs import (
     INDUCTOR,
@@ -62,9 +62,8 @@ class PeerPool(Closing):
         self._tuned = [name == TUNED for name in against if name in (INDUCTOR, TUNED)]
         self._seconds, self._imported = seconds, False
         on = on or gpu(environment=environment(cache))
-        kept, on = on.environment, replace(on, opening=OpenDevice())
         # Compiling ahead is what runs in parallel, so each process compiles alone.
-        alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
+        alone = (*on.environment, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
         own = range(processes if first is None else processes - 1)
         self._own = [Pool([on], seconds, cache) for _ in own]
         self._workers = self._own if first is None else [first, *self._own]
