@@ -48,6 +48,8 @@ _FLUSHES = 500
 _KEPT = 0.25
 """The part of a device's memory that torch may hold from one kernel to the next. Drivers need some
 beside it, for code and recordings, as do the contexts of processes that compile."""
+_TIME_MS = 300.0
+"""Wall clock for the samples of a chosen configuration, at most."""
 _UNTHROTTLED_SECONDS = 3.0
 """What the clocks are given to come back after the product of matrices before one is timed."""
 
@@ -57,16 +59,15 @@ T = TypeVar("T")
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
     """Measures modules on one device, which can do what ``roofline`` says. ``device`` is where
-    arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
-    ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
-    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``load`` loads one."""
+    arguments are made; ``readings`` gives the GPU's state since it was last asked. ``tuning_cache``
+    keeps what was tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``load``
+    loads one."""
 
     target: Target
     timer: Timer
     roofline: Roofline
     cache: Path | None = None
     device: str = "cuda"
-    time_ms: float = 300.0
     readings: Callable[[], tuple[Reading, ...]] = tuple
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
@@ -113,7 +114,7 @@ class Measurer:
             tuner = self.tuner(module_text, Settings(earlier=earlier, room=free_room))
             tuned = tuner.tune(args, self.timer, prepare)
             config, trials = tuned.config, tuned.trials
-        samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
+        samples = self.timer.measure(Work(prepare(config), args, launches), _TIME_MS)
         ms, moved = samples.median, loaded.bytes_moved
         written = bytes_written(moved, args, loaded.outputs)
         limit = self.roofline.limit(ms, moved, written, loaded.flops, loaded.tensor)
@@ -151,10 +152,11 @@ class Gpu:
         self.chooser: Chooser | None = None
         self._cache, self._load = context.cache, context.once(modules.keeping)
 
-    def facts(self, bandwidths: bool, known: DeviceFacts | None = None) -> DeviceFacts:
+    def facts(self, job: jobs.OpenDevice) -> DeviceFacts:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
         is ``known`` of the same device is not measured again."""
-        timer = self.timer
+        timer, bandwidths = self.timer, job.bandwidths
+        known: DeviceFacts | None = job.known
         if known is None or known.machine.gpu_uuid != current_uuid():
             machine = fingerprint(
                 (lambda: [timer.engine.flush() for _ in range(_FLUSHES)]) if bandwidths else None
@@ -163,6 +165,7 @@ class Gpu:
             if bandwidths and timer.watch is not None:
                 timer.watch.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
             known = DeviceFacts(self.target, machine, METHOD, limits)
+        timer.quick = job.quick  # from here on: what the device can do is measured as ever
         if known.roofline is None:
             return known
         tuned = None
@@ -240,10 +243,7 @@ def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
     if job.board:  # no import calls the driver, which reads this when it is first called
         os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
-        gpu = context.once(Gpu)
-        found = gpu.facts(job.bandwidths, job.known)
-        gpu.timer.quick = job.quick  # but not what the device can do
-        return found
+        return context.once(Gpu).facts(job)
     except (RuntimeError, NoDevice) as error:
         raise Unusable(no_device(error)) from error
 

@@ -100,6 +100,7 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
     class Timer:
         def __init__(self) -> None:
             self.watch = SimpleNamespace(patient_until=0.0, take=tuple)
+            self.quick = False
 
     measured: list[Timer] = []
     board = ["GPU-a"]
@@ -107,9 +108,13 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
     monkeypatch.setattr(worker, "current_target", lambda: H100)
     monkeypatch.setattr(worker, "current_uuid", lambda: board[0])
     monkeypatch.setattr(worker, "fingerprint", lambda *_: Machine("g", gpu_uuid=board[0]))
-    monkeypatch.setattr(
-        roofline, "measure", lambda t: measured.append(t) or Roofline(len(measured))
-    )
+
+    def measure(timer: Timer) -> Roofline:
+        assert not timer.quick, "limits are known as well as ever"
+        measured.append(timer)
+        return Roofline(len(measured))
+
+    monkeypatch.setattr(roofline, "measure", measure)
 
     def opened(job: OpenDevice) -> DeviceFacts:
         context = Context()
@@ -117,11 +122,13 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
         gpu = context.once(worker.Gpu)
         assert facts.roofline == gpu.measurer.roofline
         measures = gpu.timer in measured
+        assert gpu.timer.quick == job.quick
         assert (gpu.timer.watch.patient_until > 0) == measures, "it lets kernels be checked"  # type: ignore[union-attr]
         return facts
 
     first = OpenDevice(bandwidths=True)
     facts = opened(first)
     assert opened(replace(first, known=facts)) == facts and len(measured) == 1
+    assert opened(replace(first, known=facts, quick=True)) == facts
     board[0] = "GPU-b"  # the first one fell off the bus
-    assert opened(replace(first, known=facts)).roofline == Roofline(2)
+    assert opened(replace(first, known=facts, quick=True)).roofline == Roofline(2)

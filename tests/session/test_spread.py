@@ -432,6 +432,7 @@ def test_boards_compare_compilers_each_on_its_own_device(
 
     def pool(*given: Any, **named: Any) -> PeerPool:
         order.append("other compilers start")
+        assert named["on"].opening == OpenDevice(quick=True)
         return PeerPool(*given, **named)
 
     def generating(*given: Any, **named: Any) -> Any:
@@ -447,9 +448,11 @@ def test_boards_compare_compilers_each_on_its_own_device(
     monkeypatch.setattr(plan, "find_entries", lambda *_: graphs)
     options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
     (tmp_path / "cache").mkdir()
-    asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"))
+    asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"), quick=True)
     with plan.prepare(options, asked) as made:
         found = records(made.session.events())
+        opened = [board.where.opening for board in made.session.boards]
+    assert opened == [OpenDevice(True, name, quick=True) for name in ("GPU-a", "GPU-b")]
     assert order == ["other compilers start"] * 2 + ["code is generated"]
     homes = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())["graphs"]
     assert set(homes.values()) == {"GPU-a", "GPU-b"}

@@ -52,6 +52,8 @@ from harness.target import Target
 _AS_GOOD = 2.0
 """How many times further from float64 than the nearest other compiler is still right, and how many
 times as far as rounding moves an element."""
+_BUDGET_MS, _WIDTH = 120.0, 2 * WIDTH
+"""For the times of each provider: they differ by more, and a sample takes half as long."""
 _NARROW, _WIDE = (torch.bfloat16, torch.float16), (torch.float32, torch.float64)
 _BOUNDED = frozenset("cos erf sigmoid sin tanh _softmax".split())  # nowhere beyond 1
 _REPEATS = 16
@@ -98,14 +100,11 @@ def compare(
     task: Task,
     makers: Mapping[str, Make],
     timer: Timer,
-    budget_ms: float = 300.0,
-    width: float = WIDTH,
     step: Callable[[str], None] = lambda _: None,
 ) -> dict[str, RegionRecord]:
     """Run every provider on the same inputs, compare results, then time them interleaved. A
     provider that fails is a row with its reason; after one that took the device with it nothing can
-    go on, and ``Unusable`` is raised. Times are known to ``width``, if that takes at most
-    ``budget_ms`` for each provider. ``step`` hears which one is about to be run."""
+    go on, and ``Unusable`` is raised. ``step`` hears which one is about to be run."""
     inputs = task.inputs()
     want = task.wanted(inputs, True)
     peers: dict[str, RegionRecord] = {}
@@ -135,7 +134,7 @@ def compare(
     want = unsure = []
     peers = _judged(peers, allowed)
     step(TIMING)
-    found = _timed(works, timer, budget_ms, width)
+    found = _timed(works, timer)
     return peers | {name: _timed_peer(peers[name], samples) for name, samples in found.items()}
 
 
@@ -205,15 +204,13 @@ def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
     return made
 
 
-def _timed(
-    works: Mapping[str, Work], timer: Timer, budget_ms: float, width: float
-) -> dict[str, Samples | Exception]:
+def _timed(works: Mapping[str, Work], timer: Timer) -> dict[str, Samples | Exception]:
     """Samples of all works, interleaved; where that fails, the works that fail alone are
     left out and the others are timed again."""
     if not works:
         return {}
     try:
-        return dict(timer.compare(works, budget_ms * len(works), width))
+        return dict(timer.compare(works, _BUDGET_MS * len(works), _WIDTH))
     except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
         _require_device(failure)
     failed: dict[str, Samples | Exception] = {}
@@ -224,7 +221,7 @@ def _timed(
             _require_device(failure)
             failed[name] = failure
     left = {name: work for name, work in works.items() if name not in failed}
-    return failed | (dict(timer.compare(left, budget_ms * len(left), width)) if left else {})
+    return failed | (dict(timer.compare(left, _BUDGET_MS * len(left), _WIDTH)) if left else {})
 
 
 def _timed_peer(peer: RegionRecord, found: Samples | Exception) -> RegionRecord:
@@ -326,7 +323,7 @@ def compared(
     task, ours, other = parts
     makers = {name: ours if name in SUBJECTS else other(name) for name in job.names}
     try:
-        return compare(task, makers, timer, job.budget_ms, job.width, step=context.step)
+        return compare(task, makers, timer, context.step)
     except (RuntimeError, HarnessError) as error:
         _require_device(error)
         raise
