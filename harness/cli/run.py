@@ -43,14 +43,11 @@ _Decide: TypeAlias = Annotated[
     "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
 ]
 
-
 _Quick: TypeAlias = Annotated[
     bool,
     "Few samples: medians to 2 % where else to 0.5, to 4 % and 1 beside other compilers. For sums "
     "of many kernels, in about half the time.",
-    typer.Option("--quick"),
 ]
-
 
 _PROCESSES = (3, 1)
 """By default, and with ``--resume``: a sum of a corpus is unsure of the patterns that it lacks. The
@@ -166,7 +163,7 @@ def _within(
     options: Options, request: Request, found: Sequence[Pattern], minutes: float
 ) -> Sequence[Pattern]:
     """Those of ``found`` that tell most in that time; what is left out is said. With other
-    compilers a pattern counts as measured once one of them was."""
+    compilers, which take as long again, a pattern counts as measured once one of them was."""
     against = request.against
     known, now = index.refresh(options.results), dt.datetime.now(dt.UTC)
     ages = {place: run.days(now) for place, run in enumerate(known.runs)}
@@ -177,8 +174,7 @@ def _within(
         timed["run"].map(ages).groupby(timed["graph"].astype(str)).min().to_dict()
     )
     boards = len(all_seen(options, request)) if request.devices or request.workers else 1
-    each = (2 if against else 1) / (2 if request.quick else 1)  # comparing takes as long as timing
-    seconds = 60 * minutes * boards / each
+    seconds = 60 * minutes * boards * (1 + request.quick) / (1 + bool(against))
     chosen = selecting.most_telling(found, days, seconds, request.processes)
     weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
     left = {pattern.name for pattern in found}.difference(pattern.name for pattern in chosen)

@@ -59,9 +59,8 @@ T = TypeVar("T")
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
     """Measures modules on one device, which can do what ``roofline`` says. ``device`` is where
-    arguments are made; ``readings`` gives the GPU's state since it was last asked. ``tuning_cache``
-    keeps what was tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``load``
-    loads one."""
+    arguments are made; ``readings`` are the GPU's states since it was last asked. What was tuned is
+    in ``tuning_cache``, what need not be in ``table``; ``pool`` compiles, ``load`` loads one."""
 
     target: Target
     timer: Timer
@@ -148,15 +147,13 @@ class Gpu:
         self.timer = CudaTimer()
         self.target: Target = current_target()
         self.notes: list[str] = []
-        self.compilers: CompilePool | None = None
         self.chooser: Chooser | None = None
         self._cache, self._load = context.cache, context.once(modules.keeping)
 
     def facts(self, job: jobs.OpenDevice) -> DeviceFacts:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
         is ``known`` of the same device is not measured again."""
-        timer, bandwidths = self.timer, job.bandwidths
-        known: DeviceFacts | None = job.known
+        timer, bandwidths, known = self.timer, job.bandwidths, job.known
         if known is None or known.machine.gpu_uuid != current_uuid():
             machine = fingerprint(
                 (lambda: [timer.engine.flush() for _ in range(_FLUSHES)]) if bandwidths else None
@@ -181,7 +178,10 @@ class Gpu:
             tuning_cache=tuned,
             table=LookupTable.load(options.current().tuning_table),
             load=self._load,
+            pool=CompilePool(job.compilers, self._cache) if job.compilers > 1 else None,
         )
+        if self.measurer.pool is not None:
+            self.measurer.pool.start()
         return known
 
 
@@ -285,21 +285,11 @@ def choose(context: Context, job: jobs.ChooseWay) -> Outcome:
     return surviving(lambda: chooser.choose(job.ways))
 
 
-def start_compilers(context: Context, job: jobs.StartCompilers) -> None:
-    """The handler of ``StartCompilers``."""
-    gpu = context.once(Gpu)
-    if job.count > 1 and gpu.compilers is None:
-        gpu.compilers = CompilePool(job.count, context.cache)
-        gpu.compilers.start()
-
-
 def tune(context: Context, job: jobs.TuneKernel) -> Tuned:
     """The handler of ``TuneKernel``."""
-    start_compilers(context, jobs.StartCompilers(job.jobs))
-    gpu = context.once(Gpu)
+    measurer = context.once(Gpu).measurer
     how = (job.deterministic, job.debug, job.pinned, free_room)
     settings = Settings(search_named(job.search), *how)
-    measurer = replace(gpu.measurer, pool=gpu.compilers)
     return surviving(lambda: measurer.tune(job.module_text, settings, job.fresh))
 
 

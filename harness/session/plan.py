@@ -272,7 +272,7 @@ def _require_alone(request: Request) -> None:
         )
 
 
-def open_device(options: Options, request: Request) -> CudaDevice | None:
+def open_device(options: Options, request: Request, compilers: int = 1) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. It is taken meanwhile: where
     that fails, the first job raises ``NoDevice``."""
@@ -285,7 +285,7 @@ def open_device(options: Options, request: Request) -> CudaDevice | None:
         require()
         found = seen()
         _require_kind(request, found.target)
-        opening = OpenDevice(True, quick=request.quick)
+        opening = OpenDevice(True, quick=request.quick, compilers=compilers)
         where = gpu(opening, peers.environment(options.cache))
         given = (options.cache, options.jobs, request.kernel_seconds)
         device = cuda.CudaDevice(*given, where=where, seen=found, started=[*islice(started, 1)])

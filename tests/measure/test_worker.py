@@ -102,6 +102,17 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
             self.watch = SimpleNamespace(patient_until=0.0, take=tuple)
             self.quick = False
 
+    class Compilers:
+        """Says when they start: they take seconds."""
+
+        def __init__(self, count: int, _: object) -> None:
+            self.count = count
+
+        def start(self) -> None:
+            started.append(self)
+
+    started: list[Compilers] = []
+    monkeypatch.setattr(worker, "CompilePool", Compilers)
     measured: list[Timer] = []
     board = ["GPU-a"]
     monkeypatch.setattr(worker, "CudaTimer", Timer)
@@ -123,12 +134,14 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
         assert facts.roofline == gpu.measurer.roofline
         measures = gpu.timer in measured
         assert gpu.timer.quick == job.quick
+        assert gpu.measurer.pool is (started[-1] if job.compilers > 1 else None)
         assert (gpu.timer.watch.patient_until > 0) == measures, "it lets kernels be checked"  # type: ignore[union-attr]
         return facts
 
     first = OpenDevice(bandwidths=True)
     facts = opened(first)
     assert opened(replace(first, known=facts)) == facts and len(measured) == 1
-    assert opened(replace(first, known=facts, quick=True)) == facts
+    assert opened(replace(first, known=facts, quick=True, compilers=3)) == facts
+    assert [one.count for one in started] == [3]
     board[0] = "GPU-b"  # the first one fell off the bus
     assert opened(replace(first, known=facts, quick=True)).roofline == Roofline(2)

@@ -451,10 +451,9 @@ def test_boards_compare_compilers_each_on_its_own_device(
     asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"), quick=True)
     with plan.prepare(options, asked) as made:
         found = records(made.session.events())
-        opened = [board.where.opening for board in made.session.boards]
-    assert opened == [OpenDevice(True, name, quick=True) for name in ("GPU-a", "GPU-b")]
+        assert all(board.where.opening.quick for board in made.session.boards)
     assert order == ["other compilers start"] * 2 + ["code is generated"]
-    homes = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())["graphs"]
+    homes = json.loads((tmp_path / "results/fake/boards.json").read_text())["graphs"]
     assert set(homes.values()) == {"GPU-a", "GPU-b"}
     for name, graph in found.items():
         assert [row.compiler for row in graph.regions] == ["user", "eager", "inductor"]

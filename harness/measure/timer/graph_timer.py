@@ -190,8 +190,7 @@ class GraphTimer:
             self._intervals.begin()
             self._warm(subjects)
             times, first = _QUICK if self.quick else _USUAL
-            known = (times * width, first, time.monotonic())
-            so_far = _Sampling(subjects, budget_ms, *known, attempt)
+            so_far = _Sampling(subjects, budget_ms, times * width, first, time.monotonic(), attempt)
             found = self._sampled(so_far)
             lost_ms += so_far.lost_ms
             if so_far.lost_ms < attempt or lost_ms >= patience:
