@@ -44,9 +44,7 @@ _Decide: TypeAlias = Annotated[
 ]
 
 _Quick: TypeAlias = Annotated[
-    bool,
-    "Few samples: medians to 2 % where else to 0.5, to 4 % and 1 beside other compilers. For sums "
-    "of many kernels, in about half the time.",
+    bool, "Few samples, for sums of many: medians to 2 %, not 0.5, beside other compilers 4, not 1."
 ]
 
 _PROCESSES = (3, 1)

@@ -100,9 +100,8 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):
     """Take the device, the one with the identifier ``board`` if that is given; with ``bandwidths``,
-    measure what it can do, unless the first process has. Kernels are timed ``quick``ly, or not. So
-    many ``compilers``, if not one alone, are processes of its own, which compile what a search asks
-    for and take seconds to start. Answers ``DeviceFacts``."""
+    measure what it can do, unless the first process has. ``quick``: take few samples. More than one
+    of ``compilers`` are processes, which start now, for a search. Answers ``DeviceFacts``."""
 
     handler: ClassVar[str] = f"{_WORKER}:open_device"
     bandwidths: bool = False

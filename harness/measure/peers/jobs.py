@@ -87,11 +87,11 @@ class CompareJob(Job):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WarmJob(Job):
-    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache. Answers why
-    not, if it cannot."""
+    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache; None: a small
+    one, as a process's first takes seconds. Answers why not, if it cannot."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:warm"
-    graph: Graph
+    graph: Graph | None
     tuned: bool = False
 
 

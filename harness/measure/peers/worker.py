@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sympy import Integer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.codegen.reference import inexact
@@ -29,10 +30,10 @@ from harness.codegen.tail import ERRORS
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
 from harness.devices.job import Context, Unusable
-from harness.dtypes import from_torch_name
+from harness.dtypes import DType, from_torch_name
 from harness.errors import CheckFailed, HarnessError, reason
 from harness.executor import Launches, prepare_graph
-from harness.graph.model import Graph, Partition
+from harness.graph.model import Graph, Input, Node, Partition, Ref, TensorType
 from harness.graph.replay import copied, memory, random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
@@ -304,7 +305,7 @@ def warm(_: Context, job: WarmJob) -> str:
     warnings.filterwarnings("ignore")
     try:
         with providers.unloaded():
-            providers.inductor(job.graph, torch.device("cuda"), job.tuned)
+            providers.inductor(job.graph or _small(), torch.device("cuda"), job.tuned)
     except Exception as error:  # noqa: BLE001 - see above
         return why(error)
     finally:
@@ -312,15 +313,20 @@ def warm(_: Context, job: WarmJob) -> str:
     return ""
 
 
+def _small() -> Graph:
+    kind = TensorType(DType.F32, (Integer(8),), (Integer(1),))
+    node = Node("y", "aten.add.Tensor", (Ref("x"), Ref("x")), (), kind)
+    return Graph("small", (Input("x", kind),), (node,), ("y",))
+
+
 def compared(
     job: CompareJob, context: Context, timer: Timer, device: torch.device
 ) -> dict[str, RegionRecord]:
     """All compilers on one region. Raises ``Unusable`` when the device's context is lost."""
-    work, given = job.work, (context, device)
-    parts = (
-        _of_kernel(job, work, *given) if isinstance(work, str) else _of_region(job, work, *given)
-    )
-    task, ours, other = parts
+    if isinstance(job.work, str):
+        task, ours, other = _of_kernel(job, job.work, context, device)
+    else:
+        task, ours, other = _of_region(job, job.work, context, device)
     makers = {name: ours if name in SUBJECTS else other(name) for name in job.names}
     try:
         return compare(task, makers, timer, context.step)
