@@ -102,7 +102,7 @@ def compiled(count: int, target: Any, options: Any) -> list[Any]:
 def main() -> None:
     """Run the phases and print what they took."""
     from harness import options as settings
-    from harness.measure.jobs import gpu
+    from harness.measure.jobs import OpenDevice, gpu
     from harness.measure.peers.jobs import CompareJob, WarmJob
     from harness.measure.peers.pool import PeerPool, environment
     from harness.session.cuda import CudaDevice
@@ -118,7 +118,7 @@ def main() -> None:
     cache = (given.out / "cache").resolve()
     options = dataclasses.replace(options, cache=cache)
     CompareJob.handler = "scripts.gpu_peers:stepped"
-    with CudaDevice(cache, given.jobs, 60.0, gpu(True, environment(cache))) as device:
+    with CudaDevice(cache, given.jobs, 60.0, gpu(OpenDevice(True), environment(cache))) as device:
         trial = Trial(device, given.out / "gpu_peers.jsonl", given.seconds)
         made = compiled(given.patterns, device.target, options)
         every = [kernel.module for graph in made for kernel in graph.kernels]

@@ -93,7 +93,6 @@ class Bench:
     cache: Path
     pool: CompilePool
     search: Search | None
-    budget_ms: float
     configs: dict[str, Config] = field(default_factory=dict)
     trials: int = 0
 
@@ -188,7 +187,7 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
     if bench.search is not None:
         makers["first choice"] = lambda _: region_provider(region, untuned, device, bench.target)
     try:
-        peers = compare(region_task(source, device), makers, bench.timer, bench.budget_ms)
+        peers = compare(region_task(source, device), makers, bench.timer)
     except Exception as error:  # noqa: BLE001 - one region's failure must not end the run
         traceback.print_exc(limit=-3)
         row.reasons["comparison"] = f"{type(error).__name__}: {error}"[:300]
@@ -253,7 +252,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=540.0, help="stop before this long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--search", default="guided", help="none: ours is not tuned")
-    parser.add_argument("--budget-ms", type=float, default=60.0, help="per region and provider")
     parser.add_argument("--skip", type=Path, help="tuned.json of an earlier run")
     parser.add_argument("--part", default="1/1", help="2/3: the second of three, for a GPU each")
     return parser.parse_args()
@@ -280,7 +278,7 @@ def main() -> int:
     print(f"{torch.cuda.get_device_name()}; {len(regions)} regions to do", flush=True)
     with CompilePool(given.jobs, cache) as pool:
         search = None if given.search == "none" else search_named(given.search)
-        bench = Bench(target, CudaTimer(), cache, pool, search, given.budget_ms)
+        bench = Bench(target, CudaTimer(), cache, pool, search)
         for graph, region, count in regions:
             if time.monotonic() - began > given.seconds - 20:
                 print("time is up")

@@ -43,6 +43,9 @@ _Decide: TypeAlias = Annotated[
     "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
 ]
 
+_Quick: TypeAlias = Annotated[
+    bool, "Few samples, for sums of many: medians to 2 %, not 0.5, beside other compilers 4, not 1."
+]
 
 _PROCESSES = (3, 1)
 """By default, and with ``--resume``: a sum of a corpus is unsure of the patterns that it lacks. The
@@ -72,6 +75,7 @@ def run(
     devices: arguments.Devices = "",
     workers: arguments.Workers = "",
     decide: _Decide = False,
+    quick: _Quick = False,
 ) -> int:
     """Compile, check and, with a GPU, time the kernels of graphs.
 
@@ -89,7 +93,7 @@ def run(
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
-    harness run --suite corpus --minutes 20 --against inductor,eager --resume
+    harness run --suite corpus --minutes 20 --against inductor,eager --resume --quick
     harness run --devices all
     harness run llama_block_forward --decide
     harness run --workers tcp://farm:8786
@@ -103,7 +107,7 @@ def run(
         answer.recover()
     with contextlib.ExitStack() as stack:
         with answer.progress("starting, and taking GPUs"):
-            request = Request(*asked, answer.only, devices, workers, decide=decide)
+            request = Request(*asked, answer.only, devices, workers, decide=decide, quick=quick)
             part = _part(options, request, resume, minutes)
             plan = stack.enter_context(prepare(options, part))
         return _measure(plan, answer, options.results if record and plan.whole else None)
@@ -157,7 +161,7 @@ def _within(
     options: Options, request: Request, found: Sequence[Pattern], minutes: float
 ) -> Sequence[Pattern]:
     """Those of ``found`` that tell most in that time; what is left out is said. With other
-    compilers a pattern counts as measured once one of them was."""
+    compilers, which take as long again, a pattern counts as measured once one of them was."""
     against = request.against
     known, now = index.refresh(options.results), dt.datetime.now(dt.UTC)
     ages = {place: run.days(now) for place, run in enumerate(known.runs)}
@@ -168,7 +172,7 @@ def _within(
         timed["run"].map(ages).groupby(timed["graph"].astype(str)).min().to_dict()
     )
     boards = len(all_seen(options, request)) if request.devices or request.workers else 1
-    seconds = 60 * minutes * boards / (2 if against else 1)  # comparing takes as long as timing
+    seconds = 60 * minutes * boards * (1 + request.quick) / (1 + bool(against))
     chosen = selecting.most_telling(found, days, seconds, request.processes)
     weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
     left = {pattern.name for pattern in found}.difference(pattern.name for pattern in chosen)

@@ -100,21 +100,21 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):
     """Take the device, the one with the identifier ``board`` if that is given; with ``bandwidths``,
-    measure what it can do, unless the first process has. Answers ``DeviceFacts``."""
+    measure what it can do, unless the first process has. ``quick``: take few samples. More than one
+    of ``compilers`` are processes, which start now, for a search. Answers ``DeviceFacts``."""
 
     handler: ClassVar[str] = f"{_WORKER}:open_device"
     bandwidths: bool = False
     board: str = ""
+    quick: bool = False
+    compilers: int = 1
 
 
-def gpu(
-    bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
-) -> Device:
-    """The current CUDA device, or the one with the identifier ``board``. What measuring needs
-    is imported before a process takes it."""
-    alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
-    given = (*environment, *alone)
-    return Device(board or "cuda", given, _IMPORTS, OpenDevice(bandwidths, board))
+def gpu(opening: OpenDevice | None = None, environment: tuple[tuple[str, str], ...] = ()) -> Device:
+    """The CUDA device that ``opening`` takes; a process imports before what measuring needs."""
+    opening = opening or OpenDevice()
+    alone = (("CUDA_VISIBLE_DEVICES", opening.board),) if opening.board else ()
+    return Device(opening.board or "cuda", (*environment, *alone), _IMPORTS, opening)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,7 @@ class KnownConfigs(Job):
 @dataclass(frozen=True, slots=True)
 class TuneKernel(Job):
     """Tune a module by the search called ``search``. ``pinned`` are configurations to try
-    beside its candidates; ``fresh``: whatever was tuned before; ``jobs`` processes compile.
-    Answers ``Tuned``."""
+    beside its candidates; ``fresh``: whatever was tuned before. Answers ``Tuned``."""
 
     handler: ClassVar[str] = f"{_WORKER}:tune"
     module_text: str
@@ -161,7 +160,6 @@ class TuneKernel(Job):
     fresh: bool = False
     debug: bool = False
     deterministic: bool = False
-    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +168,6 @@ class ChooseWay(Job):
 
     handler: ClassVar[str] = f"{_WORKER}:choose"
     ways: tuple[Way, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StartCompilers(Job):
-    """Have the worker start ``count`` processes of its own, which compile what a search asks for;
-    they take seconds to start, so say it early."""
-
-    handler: ClassVar[str] = f"{_WORKER}:start_compilers"
-    count: int
 
 
 @dataclass(frozen=True, slots=True)

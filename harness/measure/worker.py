@@ -48,6 +48,8 @@ _FLUSHES = 500
 _KEPT = 0.25
 """The part of a device's memory that torch may hold from one kernel to the next. Drivers need some
 beside it, for code and recordings, as do the contexts of processes that compile."""
+_TIME_MS = 300.0
+"""Wall clock for the samples of a chosen configuration, at most."""
 _UNTHROTTLED_SECONDS = 3.0
 """What the clocks are given to come back after the product of matrices before one is timed."""
 
@@ -57,16 +59,14 @@ T = TypeVar("T")
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
     """Measures modules on one device, which can do what ``roofline`` says. ``device`` is where
-    arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
-    ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
-    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``load`` loads one."""
+    arguments are made; ``readings`` are the GPU's states since it was last asked. What was tuned is
+    in ``tuning_cache``, what need not be in ``table``; ``pool`` compiles, ``load`` loads one."""
 
     target: Target
     timer: Timer
     roofline: Roofline
     cache: Path | None = None
     device: str = "cuda"
-    time_ms: float = 300.0
     readings: Callable[[], tuple[Reading, ...]] = tuple
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
@@ -113,7 +113,7 @@ class Measurer:
             tuner = self.tuner(module_text, Settings(earlier=earlier, room=free_room))
             tuned = tuner.tune(args, self.timer, prepare)
             config, trials = tuned.config, tuned.trials
-        samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
+        samples = self.timer.measure(Work(prepare(config), args, launches), _TIME_MS)
         ms, moved = samples.median, loaded.bytes_moved
         written = bytes_written(moved, args, loaded.outputs)
         limit = self.roofline.limit(ms, moved, written, loaded.flops, loaded.tensor)
@@ -147,14 +147,13 @@ class Gpu:
         self.timer = CudaTimer()
         self.target: Target = current_target()
         self.notes: list[str] = []
-        self.compilers: CompilePool | None = None
         self.chooser: Chooser | None = None
         self._cache, self._load = context.cache, context.once(modules.keeping)
 
-    def facts(self, bandwidths: bool, known: DeviceFacts | None = None) -> DeviceFacts:
+    def facts(self, job: jobs.OpenDevice) -> DeviceFacts:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
         is ``known`` of the same device is not measured again."""
-        timer = self.timer
+        timer, bandwidths, known = self.timer, job.bandwidths, job.known
         if known is None or known.machine.gpu_uuid != current_uuid():
             machine = fingerprint(
                 (lambda: [timer.engine.flush() for _ in range(_FLUSHES)]) if bandwidths else None
@@ -163,6 +162,7 @@ class Gpu:
             if bandwidths and timer.watch is not None:
                 timer.watch.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
             known = DeviceFacts(self.target, machine, METHOD, limits)
+        timer.quick = job.quick  # from here on: what the device can do is measured as ever
         if known.roofline is None:
             return known
         tuned = None
@@ -178,7 +178,10 @@ class Gpu:
             tuning_cache=tuned,
             table=LookupTable.load(options.current().tuning_table),
             load=self._load,
+            pool=CompilePool(job.compilers, self._cache) if job.compilers > 1 else None,
         )
+        if self.measurer.pool is not None:
+            self.measurer.pool.start()
         return known
 
 
@@ -240,7 +243,7 @@ def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
     if job.board:  # no import calls the driver, which reads this when it is first called
         os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
-        return context.once(Gpu).facts(job.bandwidths, job.known)
+        return context.once(Gpu).facts(job)
     except (RuntimeError, NoDevice) as error:
         raise Unusable(no_device(error)) from error
 
@@ -282,21 +285,11 @@ def choose(context: Context, job: jobs.ChooseWay) -> Outcome:
     return surviving(lambda: chooser.choose(job.ways))
 
 
-def start_compilers(context: Context, job: jobs.StartCompilers) -> None:
-    """The handler of ``StartCompilers``."""
-    gpu = context.once(Gpu)
-    if job.count > 1 and gpu.compilers is None:
-        gpu.compilers = CompilePool(job.count, context.cache)
-        gpu.compilers.start()
-
-
 def tune(context: Context, job: jobs.TuneKernel) -> Tuned:
     """The handler of ``TuneKernel``."""
-    start_compilers(context, jobs.StartCompilers(job.jobs))
-    gpu = context.once(Gpu)
+    measurer = context.once(Gpu).measurer
     how = (job.deterministic, job.debug, job.pinned, free_room)
     settings = Settings(search_named(job.search), *how)
-    measurer = replace(gpu.measurer, pool=gpu.compilers)
     return surviving(lambda: measurer.tune(job.module_text, settings, job.fresh))
 
 

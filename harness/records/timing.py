@@ -96,7 +96,7 @@ class Timer(Protocol):
     is what the confidence interval of the median should be narrower than, as a share of the
     median: sampling ends when it is, or with the budget."""
 
-    def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
+    def measure(self, launch: Launch, budget_ms: float) -> Samples:
         """Time ``launch`` for at most about ``budget_ms``."""
 
     def compare(

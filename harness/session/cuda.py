@@ -54,7 +54,7 @@ class CudaDevice(Closing):
         self.readings: list[Reading] = []
         """The GPU's state while kernels were timed, in all processes so far."""
         self._process = 0
-        self.where = where or gpu(bandwidths=True)
+        self.where = where or gpu(asked.OpenDevice(bandwidths=True))
         self.worker = Pool([self.where], seconds, cache, started)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING, host=self.where.host)
         self._seen = seen

@@ -55,7 +55,8 @@ class Request:
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
     ``decide``: what the compiler is unsure of is timed both ways before a graph is compiled.
-    ``patient``: GPUs here are taken once there is something to measure."""
+    ``patient``: GPUs here are taken once there is something to measure; ``quick``: few samples are
+    taken of each kernel."""
 
     suite: str = "default"
     names: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class Request:
     workers: str = ""
     patient: bool = False
     decide: bool = False
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,8 @@ def _peers(
     """The compilers that a run on ``device`` is compared with, if any; their processes start."""
     if device is None or not request.against:
         return contextlib.nullcontext()
-    given, first, on = (request.against, options.cache, options.jobs), device.worker, device.where
+    given, first = (request.against, options.cache, options.jobs), device.worker
+    on = replace(device.where, opening=OpenDevice(quick=request.quick))
     return peers.PeerPool(*given, processes=request.processes, first=first, on=on)
 
 
@@ -209,7 +212,7 @@ def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
     left_alone = request.timing is False or request.patient
     listed = [] if left_alone else list(_DEVICES.glob("nvidia[0-9]*"))
     wanted = len(listed) if request.devices == "all" else request.devices.count(",") + 1
-    where = gpu(True, peers.environment(options.cache))
+    where = gpu(environment=peers.environment(options.cache))
     started = iter([Process.started(where, options.cache) for _ in listed[:wanted]])
     try:
         yield started
@@ -230,7 +233,7 @@ def _boards(options: Options, request: Request) -> Iterator[list[CudaDevice]]:
             return stack.enter_context(cuda.CudaDevice(*given, where=where, **more))
 
         if request.workers:
-            remote = stack.enter_context(remote_gpus(request.workers))
+            remote = stack.enter_context(remote_gpus(request.workers, request.quick))
             with ThreadPoolExecutor(len(remote)) as threads:  # seconds each
                 asked = [threads.submit(board, *one) for one in remote]
             found = [one for one in asked if not isinstance(one.exception(), NoDevice)]
@@ -243,7 +246,8 @@ def _boards(options: Options, request: Request) -> Iterator[list[CudaDevice]]:
                 each, taken = max(1, options.jobs // len(names)), []
                 for number, name in names.items():
                     more = {"seen": seen(number), "started": [*islice(started, 1)]}
-                    taken.append(board(gpu(True, given, name), each, **more))
+                    opening = OpenDevice(True, name, request.quick)
+                    taken.append(board(gpu(opening, given), each, **more))
         require_one_kind(taken)
         _require_kind(request, taken[0].target)
         for one in () if request.patient else taken:
@@ -268,7 +272,7 @@ def _require_alone(request: Request) -> None:
         )
 
 
-def open_device(options: Options, request: Request) -> CudaDevice | None:
+def open_device(options: Options, request: Request, compilers: int = 1) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. It is taken meanwhile: where
     that fails, the first job raises ``NoDevice``."""
@@ -281,7 +285,8 @@ def open_device(options: Options, request: Request) -> CudaDevice | None:
         require()
         found = seen()
         _require_kind(request, found.target)
-        where = gpu(True, peers.environment(options.cache))
+        opening = OpenDevice(True, quick=request.quick, compilers=compilers)
+        where = gpu(opening, peers.environment(options.cache))
         given = (options.cache, options.jobs, request.kernel_seconds)
         device = cuda.CudaDevice(*given, where=where, seen=found, started=[*islice(started, 1)])
         if not request.patient:

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure.jobs import StartCompilers, TuneKernel
+from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, fitting
 from harness.options import Options
 from harness.records.metrics import StaticMetrics
@@ -43,6 +43,7 @@ class TuneSession:
     target: Target
     device: CudaDevice | None
     cache: Path | None
+    jobs: int
     notes: tuple[str, ...] = ()
 
     def tunings(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
@@ -53,7 +54,6 @@ class TuneSession:
             return
         lost: NoDevice | None = None
         try:
-            self.device.worker.run(StartCompilers(self.how.jobs))
             self.device.compile(self.device.missing(self.modules, {}))
         except NoDevice as error:
             if not self.device.worker.found:
@@ -83,7 +83,7 @@ class TuneSession:
         """Every candidate compiled for the target."""
         configs = {m.name: load(m.text, self.cache).configs for m in self.modules}
         jobs = [CompileJob(m.text, self.target, c) for m in self.modules for c in configs[m.name]]
-        with CompilePool(self.how.jobs, self.cache) as pool:
+        with CompilePool(self.jobs, self.cache) as pool:
             answers = iter(pool.metrics(jobs) if jobs else [])
         for name, own in configs.items():
             trials = tuple(_static_trial(config, next(answers)) for config in own)
@@ -101,11 +101,12 @@ def open_session(
     named = find_target(request.target or options.target)
     files = find_graphs(options, request.suite, request.names)
     options = replace(options, jobs=request.jobs or options.jobs)
-    how = replace(how, jobs=options.jobs)
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
         follow("looking for a GPU, and taking it")
-        if (device := open_device(replace(options, cache=cache), request)) is not None:
+        if (
+            device := open_device(replace(options, cache=cache), request, options.jobs)
+        ) is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
         modules: dict[str, EmittedModule] = {}
@@ -116,7 +117,7 @@ def open_session(
             modules |= {m.name: m for m, _ in compiled.distinct()}
             failures += [f"{f.region} {f.stage}: {one_line(f.error)}" for f in compiled.failures]
         made = (tuple(modules.values()), tuple(failures))
-        yield TuneSession(how, *made, target, device, cache, (note,) if note else ())
+        yield TuneSession(how, *made, target, device, cache, options.jobs, (note,) if note else ())
 
 
 def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> Trial:

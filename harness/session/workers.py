@@ -23,7 +23,7 @@ from harness import options
 from harness.devices.job import Device
 from harness.devices.process import spawn
 from harness.errors import NoDevice, UsageError
-from harness.measure.jobs import gpu
+from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.peers.pool import environment
 
 START_SECONDS = 60.0
@@ -35,10 +35,10 @@ _SILENT_SECONDS = 60
 
 
 @contextlib.contextmanager
-def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
+def remote_gpus(address: str, quick: bool = False) -> Iterator[list[tuple[Device, int]]]:
     """The GPUs of the workers of the scheduler at ``address``, by name, each with how many
-    processes may work beside it. Raises ``UsageError`` where nobody answers or distributed is not
-    installed, ``NoDevice`` where no worker can be used."""
+    processes may work beside it; to time on them ``quick``ly or not. Raises ``UsageError`` where
+    nobody answers or distributed is not installed, ``NoDevice`` where no worker can be used."""
     if importlib.util.find_spec("distributed") is None:
         raise UsageError(
             "work is spread over machines by dask.distributed, which is not installed",
@@ -68,7 +68,7 @@ def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
                 said = str(error) or f"nothing in {START_SECONDS:.0f} s"
                 reasons.append(f"{name}: {type(error).__name__}: {said}")
                 continue
-            device = gpu(True, environment(Path(cache)))
+            device = gpu(OpenDevice(True, quick=quick), environment(Path(cache)))
             found.append((replace(device, name=name, host=Worker(client, name, cache)), jobs))
         if not found:
             raise NoDevice(

@@ -169,10 +169,12 @@ def test_a_budget_beside_other_compilers_is_for_what_was_not_compared(results, t
     keep(results, [second], 0.5, days=10, compared=("harness", "inductor"))
     options = Options(tmp_path / "cache", results, FOLDER, 1)
     for against, least in (((), second), (("inductor",), first), (("inductor", "eager"), first)):
-        request = SimpleNamespace(processes=1, devices="", workers="", against=against)
-        minutes = 0.02 if against else 0.01
-        (chosen,) = running._within(options, request, found, minutes)
-        assert chosen.name == least
+        for quick in (False, True):
+            asked = {"processes": 1, "devices": "", "workers": "", "against": against}
+            minutes = (0.02 if against else 0.01) / (2 if quick else 1)
+            request = SimpleNamespace(**asked, quick=quick)
+            (chosen,) = running._within(options, request, found, minutes)
+            assert chosen.name == least
 
 
 def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_path, monkeypatch):

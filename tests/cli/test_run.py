@@ -449,8 +449,9 @@ def test_processes_and_the_limit_reach_the_plan(
     use, asked = running.prepare, []
     monkeypatch.setattr(running, "prepare", lambda *given: asked.append(given[1]) or use(*given))
     assert harness("run", "--processes", "5", "--kernel-seconds", "9").status == 0
-    assert harness("run").status == 0
-    assert [(r.processes, r.kernel_seconds) for r in asked] == [(5, 9.0), (3, 180.0)]
+    assert harness("run", "--quick").status == 0
+    given = [(r.processes, r.kernel_seconds, r.quick) for r in asked]
+    assert given == [(5, 9.0, False), (3, 180.0, True)]
     for wrong in (("--processes", "0"), ("--kernel-seconds", "0"), ("--processes", "many")):
         assert harness("run", *wrong).status == 2
 

@@ -100,16 +100,32 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
     class Timer:
         def __init__(self) -> None:
             self.watch = SimpleNamespace(patient_until=0.0, take=tuple)
+            self.quick = False
 
+    class Compilers:
+        """Says when they start: they take seconds."""
+
+        def __init__(self, count: int, _: object) -> None:
+            self.count = count
+
+        def start(self) -> None:
+            started.append(self)
+
+    started: list[Compilers] = []
+    monkeypatch.setattr(worker, "CompilePool", Compilers)
     measured: list[Timer] = []
     board = ["GPU-a"]
     monkeypatch.setattr(worker, "CudaTimer", Timer)
     monkeypatch.setattr(worker, "current_target", lambda: H100)
     monkeypatch.setattr(worker, "current_uuid", lambda: board[0])
     monkeypatch.setattr(worker, "fingerprint", lambda *_: Machine("g", gpu_uuid=board[0]))
-    monkeypatch.setattr(
-        roofline, "measure", lambda t: measured.append(t) or Roofline(len(measured))
-    )
+
+    def measure(timer: Timer) -> Roofline:
+        assert not timer.quick, "limits are known as well as ever"
+        measured.append(timer)
+        return Roofline(len(measured))
+
+    monkeypatch.setattr(roofline, "measure", measure)
 
     def opened(job: OpenDevice) -> DeviceFacts:
         context = Context()
@@ -117,11 +133,15 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
         gpu = context.once(worker.Gpu)
         assert facts.roofline == gpu.measurer.roofline
         measures = gpu.timer in measured
+        assert gpu.timer.quick == job.quick
+        assert gpu.measurer.pool is (started[-1] if job.compilers > 1 else None)
         assert (gpu.timer.watch.patient_until > 0) == measures, "it lets kernels be checked"  # type: ignore[union-attr]
         return facts
 
     first = OpenDevice(bandwidths=True)
     facts = opened(first)
     assert opened(replace(first, known=facts)) == facts and len(measured) == 1
+    assert opened(replace(first, known=facts, quick=True, compilers=3)) == facts
+    assert [one.count for one in started] == [3]
     board[0] = "GPU-b"  # the first one fell off the bus
-    assert opened(replace(first, known=facts)).roofline == Roofline(2)
+    assert opened(replace(first, known=facts, quick=True)).roofline == Roofline(2)

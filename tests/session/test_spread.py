@@ -261,7 +261,7 @@ def pair(name: str) -> KernelPair:
     return KernelPair((kernel,), (kernel,))
 
 
-BOARDS = tuple(gpu(board=name) for name in ("GPU-a", "GPU-b", "GPU-c"))
+BOARDS = tuple(gpu(OpenDevice(board=name)) for name in ("GPU-a", "GPU-b", "GPU-c"))
 
 
 def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(
@@ -432,6 +432,7 @@ def test_boards_compare_compilers_each_on_its_own_device(
 
     def pool(*given: Any, **named: Any) -> PeerPool:
         order.append("other compilers start")
+        assert named["on"].opening == OpenDevice(quick=True)
         return PeerPool(*given, **named)
 
     def generating(*given: Any, **named: Any) -> Any:
@@ -447,11 +448,12 @@ def test_boards_compare_compilers_each_on_its_own_device(
     monkeypatch.setattr(plan, "find_entries", lambda *_: graphs)
     options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
     (tmp_path / "cache").mkdir()
-    asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"))
+    asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"), quick=True)
     with plan.prepare(options, asked) as made:
         found = records(made.session.events())
+        assert all(board.where.opening.quick for board in made.session.boards)
     assert order == ["other compilers start"] * 2 + ["code is generated"]
-    homes = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())["graphs"]
+    homes = json.loads((tmp_path / "results/fake/boards.json").read_text())["graphs"]
     assert set(homes.values()) == {"GPU-a", "GPU-b"}
     for name, graph in found.items():
         assert [row.compiler for row in graph.regions] == ["user", "eager", "inductor"]

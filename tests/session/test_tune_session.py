@@ -11,7 +11,7 @@ import pytest
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
-from harness.measure.jobs import StartCompilers, TuneKernel
+from harness.measure.jobs import TuneKernel
 from harness.records.trials import Trial, Tuned
 from harness.runtime.module import config_dict
 from harness.session.tune_session import NO_GPU, TuneSession
@@ -45,9 +45,7 @@ class Device:
     def worker(self) -> Device:
         return self
 
-    def run(self, job: TuneKernel | StartCompilers) -> Tuned | None:
-        if isinstance(job, StartCompilers):
-            return None
+    def run(self, job: TuneKernel) -> Tuned | None:
         self.jobs.append(job)
         for name, error in self.fail.items():
             if name in job.module_text:
@@ -61,8 +59,7 @@ def modules(*names: str) -> tuple[EmittedModule, ...]:
 
 
 def session(device: Any, cache: Path, *names: str, **asked: Any) -> TuneSession:
-    how = TuneKernel("", jobs=4, **asked)
-    return TuneSession(how, modules(*names), (), H100, device, cache)
+    return TuneSession(TuneKernel("", **asked), modules(*names), (), H100, device, cache, 4)
 
 
 def test_every_kernel_is_tuned_as_asked(tmp_path: Path) -> None:
@@ -71,9 +68,7 @@ def test_every_kernel_is_tuned_as_asked(tmp_path: Path) -> None:
     found = list(asked.tunings({"b": LAST}))
     assert [t.name for t in found] == ["a", "b"]
     assert device.prepared == ["a", "b"]
-    assert {(j.search, j.fresh, j.debug, j.jobs) for j in device.jobs} == {
-        ("descent", True, True, 4)
-    }
+    assert {(j.search, j.fresh, j.debug) for j in device.jobs} == {("descent", True, True)}
     assert [j.pinned for j in device.jobs] == [(), (Config((("XBLOCK", 64),), 2),)]
     assert found[0].chosen == config_dict(Config((("XBLOCK", 1024),), 4))
     assert found[0].seconds == 0.5
@@ -116,7 +111,7 @@ def test_a_kernel_that_cannot_be_tuned_costs_its_own_row(
 
 def test_without_a_device_candidates_are_compiled(tmp_path: Path) -> None:
     kernels = (*modules("a"), module("x", text=emitted.BROKEN))
-    asked = TuneSession(TuneKernel("", jobs=1), kernels, (), H100, None, tmp_path)
+    asked = TuneSession(TuneKernel(""), kernels, (), H100, None, tmp_path, 1)
     found, broken = asked.tunings({})
     assert found.source == "static"
     assert found.chosen is None

@@ -20,7 +20,7 @@ import pytest
 from harness.devices import pool
 from harness.errors import NoDevice, UsageError
 from harness.measure import pairs as measured_pairs
-from harness.measure.jobs import Effort
+from harness.measure.jobs import Effort, OpenDevice
 from harness.measure.pairs import time_pairs
 from harness.options import Options
 from harness.session import cuda, plan, workers
@@ -159,7 +159,8 @@ def test_a_worker_that_goes_while_its_process_is_waited_for_is_lost_at_once(
 ) -> None:
     start(cluster, "w0")
     monkeypatch.setattr(workers, "_start", but_of_w0)
-    with remote_gpus(cluster.scheduler.address) as ((device, _),):
+    with remote_gpus(cluster.scheduler.address, quick=True) as ((device, _),):
+        assert device.opening == OpenDevice(True, quick=True)
         monkeypatch.setattr(workers, "START_SECONDS", 600.0)  # nobody waits for that
         ends = threading.Timer(1.0, close, (cluster, "w0"))
         ends.start()

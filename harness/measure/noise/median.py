@@ -27,6 +27,8 @@ LEVEL = 0.95
 FIRST_LOOK = 40
 """Samples before the interval is looked at for the first time: below, batches are so short
 that coverage is off by more than 1 %."""
+QUICK_LOOK = 10
+"""The same where few are asked for: below ``FIRST_LOOK`` all have to lie close together."""
 _GROWTH = 1.5
 _BATCHES = 20
 _FEWEST = 20
@@ -77,11 +79,11 @@ def intervals(x: Array, level: float = LEVEL) -> tuple[Array, Array, Array]:
     return low, _at(ordered, (n + 1) * 0.5 + half * n), inflation
 
 
-def looks(most: int) -> list[int]:
+def looks(most: int, first: int = FIRST_LOOK) -> list[int]:
     """Sample counts at which to look whether the interval is narrow enough, up to ``most``. Few and
     growing: each look is another chance to stop at an interval that is too narrow by luck. For the
     same reason an interval has to be narrow enough at two looks in a row, or ``CLEAR``."""
-    found = [min(FIRST_LOOK, most)]
+    found = [min(first, most)]
     while found[-1] < most:
         found.append(min(most, int(found[-1] * _GROWTH)))
     return found
@@ -187,10 +189,10 @@ def _at(ordered: Array, rank: Array) -> Array:
 
 def is_narrow(samples: Sequence[float] | Array, width: float, level: float = LEVEL) -> bool:
     """Whether the median is known to ``width`` times itself: by an interval that can be
-    believed, or because nearly all samples lie that close together, whatever their order."""
-    if len(samples) < FIRST_LOOK:
-        return False
-    first, middle, last = np.quantile(samples, (0.025, 0.5, 0.975)).tolist()
+    believed, or because nearly all samples, of few ones all, lie that close together, whatever
+    their order."""
+    tail = 0.025 if len(samples) >= FIRST_LOOK else 0.0
+    first, middle, last = np.quantile(samples, (tail, 0.5, 1 - tail)).tolist()
     most = width * abs(middle)
     low, high, enough = (first, last, True) if last - first <= most else interval(samples, level)
     return enough and high - low <= most

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 from harness.devices.job import Job
 from harness.errors import UnknownName, UsageError, unknown
 from harness.heuristics.facts import Config
-from harness.records.timing import WIDTH
 
 if TYPE_CHECKING:
     from harness.compiled import CompiledRegion
@@ -77,25 +76,22 @@ TIMING = "timing"
 class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
-    names that are about to be run, then ``TIMING``. Medians are wanted to ``width``: compilers
-    differ by more, and a sample takes half as long. Answers a ``RegionRecord`` for each name, which
+    names that are about to be run, then ``TIMING``. Answers a ``RegionRecord`` for each name, which
     names no region."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
     names: tuple[str, ...]
     configs: dict[str, Config]
-    budget_ms: float = 120.0
-    width: float = 2 * WIDTH
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WarmJob(Job):
-    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache. Answers why
-    not, if it cannot."""
+    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache; None: a small
+    one, as a process's first takes seconds. Answers why not, if it cannot."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:warm"
-    graph: Graph
+    graph: Graph | None
     tuned: bool = False
 
 

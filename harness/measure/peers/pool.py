@@ -13,7 +13,7 @@ from harness.devices.job import BESIDE_TIMING, Closing, Device, cores, tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
-from harness.measure.jobs import OpenDevice, gpu
+from harness.measure.jobs import gpu
 from harness.measure.noise.processes import combined
 from harness.measure.peers.jobs import (
     INDUCTOR,
@@ -60,18 +60,18 @@ class PeerPool(Closing):
     ) -> None:
         self.against = tuple(against)
         self._tuned = [name == TUNED for name in against if name in (INDUCTOR, TUNED)]
-        self._seconds, self._imported = seconds, False
+        self._seconds = seconds
         on = on or gpu(environment=environment(cache))
-        kept, on = on.environment, replace(on, opening=OpenDevice())
         # Compiling ahead is what runs in parallel, so each process compiles alone.
-        alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
-        own = range(processes if first is None else processes - 1)
-        self._own = [Pool([on], seconds, cache) for _ in own]
+        alone = (*on.environment, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
+        self._own = [Pool([on], seconds, cache) for _ in range(processes - (first is not None))]
         self._workers = self._own if first is None else [first, *self._own]
         warming = cores(min(jobs, _MOST_WARMING), alone, _INDUCTOR, BESIDE_TIMING, on.host)
         self._warming = Pool(warming, seconds, cache)
         if self._tuned:
             self._warming.start()  # imports take seconds
+            # And in the process that compares, the first compilation: while code is generated.
+            ThreadPoolExecutor(1).submit(self._workers[0].all, [WarmJob(None, seconds=seconds)])
 
     def close(self) -> None:
         """End the processes."""
@@ -82,12 +82,8 @@ class PeerPool(Closing):
         """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
         fails here fails again, with its reason, when it is compared."""
         graphs = [one.work.region.graph for one in work if not isinstance(one.work, str)]
-        jobs = [WarmJob(g, tuned, seconds=self._seconds) for tuned in self._tuned for g in graphs]
-        # Before it times anything, the process that compares imports Inductor too, meanwhile.
-        first, self._imported = [] if self._imported else jobs[:1], True
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(self._workers[0].all, first)
-            self._warming.all(jobs)
+        every = [(graph, tuned) for tuned in self._tuned for graph in graphs]
+        self._warming.all([WarmJob(*one, seconds=self._seconds) for one in every])
 
     def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
         """A row for ours and for each of the others, in that order. ``configs`` are tuned

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sympy import Integer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.codegen.reference import inexact
@@ -29,10 +30,10 @@ from harness.codegen.tail import ERRORS
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
 from harness.devices.job import Context, Unusable
-from harness.dtypes import from_torch_name
+from harness.dtypes import DType, from_torch_name
 from harness.errors import CheckFailed, HarnessError, reason
 from harness.executor import Launches, prepare_graph
-from harness.graph.model import Graph, Partition
+from harness.graph.model import Graph, Input, Node, Partition, Ref, TensorType
 from harness.graph.replay import copied, memory, random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
@@ -52,6 +53,8 @@ from harness.target import Target
 _AS_GOOD = 2.0
 """How many times further from float64 than the nearest other compiler is still right, and how many
 times as far as rounding moves an element."""
+_BUDGET_MS, _WIDTH = 120.0, 2 * WIDTH
+"""For the times of each provider: they differ by more, and a sample takes half as long."""
 _NARROW, _WIDE = (torch.bfloat16, torch.float16), (torch.float32, torch.float64)
 _BOUNDED = frozenset("cos erf sigmoid sin tanh _softmax".split())  # nowhere beyond 1
 _REPEATS = 16
@@ -98,14 +101,11 @@ def compare(
     task: Task,
     makers: Mapping[str, Make],
     timer: Timer,
-    budget_ms: float = 300.0,
-    width: float = WIDTH,
     step: Callable[[str], None] = lambda _: None,
 ) -> dict[str, RegionRecord]:
     """Run every provider on the same inputs, compare results, then time them interleaved. A
     provider that fails is a row with its reason; after one that took the device with it nothing can
-    go on, and ``Unusable`` is raised. Times are known to ``width``, if that takes at most
-    ``budget_ms`` for each provider. ``step`` hears which one is about to be run."""
+    go on, and ``Unusable`` is raised. ``step`` hears which one is about to be run."""
     inputs = task.inputs()
     want = task.wanted(inputs, True)
     peers: dict[str, RegionRecord] = {}
@@ -135,7 +135,7 @@ def compare(
     want = unsure = []
     peers = _judged(peers, allowed)
     step(TIMING)
-    found = _timed(works, timer, budget_ms, width)
+    found = _timed(works, timer)
     return peers | {name: _timed_peer(peers[name], samples) for name, samples in found.items()}
 
 
@@ -205,15 +205,13 @@ def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
     return made
 
 
-def _timed(
-    works: Mapping[str, Work], timer: Timer, budget_ms: float, width: float
-) -> dict[str, Samples | Exception]:
+def _timed(works: Mapping[str, Work], timer: Timer) -> dict[str, Samples | Exception]:
     """Samples of all works, interleaved; where that fails, the works that fail alone are
     left out and the others are timed again."""
     if not works:
         return {}
     try:
-        return dict(timer.compare(works, budget_ms * len(works), width))
+        return dict(timer.compare(works, _BUDGET_MS * len(works), _WIDTH))
     except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
         _require_device(failure)
     failed: dict[str, Samples | Exception] = {}
@@ -224,7 +222,7 @@ def _timed(
             _require_device(failure)
             failed[name] = failure
     left = {name: work for name, work in works.items() if name not in failed}
-    return failed | (dict(timer.compare(left, budget_ms * len(left), width)) if left else {})
+    return failed | (dict(timer.compare(left, _BUDGET_MS * len(left), _WIDTH)) if left else {})
 
 
 def _timed_peer(peer: RegionRecord, found: Samples | Exception) -> RegionRecord:
@@ -307,7 +305,7 @@ def warm(_: Context, job: WarmJob) -> str:
     warnings.filterwarnings("ignore")
     try:
         with providers.unloaded():
-            providers.inductor(job.graph, torch.device("cuda"), job.tuned)
+            providers.inductor(job.graph or _small(), torch.device("cuda"), job.tuned)
     except Exception as error:  # noqa: BLE001 - see above
         return why(error)
     finally:
@@ -315,18 +313,23 @@ def warm(_: Context, job: WarmJob) -> str:
     return ""
 
 
+def _small() -> Graph:
+    kind = TensorType(DType.F32, (Integer(8),), (Integer(1),))
+    node = Node("y", "aten.add.Tensor", (Ref("x"), Ref("x")), (), kind)
+    return Graph("small", (Input("x", kind),), (node,), ("y",))
+
+
 def compared(
     job: CompareJob, context: Context, timer: Timer, device: torch.device
 ) -> dict[str, RegionRecord]:
     """All compilers on one region. Raises ``Unusable`` when the device's context is lost."""
-    work, given = job.work, (context, device)
-    parts = (
-        _of_kernel(job, work, *given) if isinstance(work, str) else _of_region(job, work, *given)
-    )
-    task, ours, other = parts
+    if isinstance(job.work, str):
+        task, ours, other = _of_kernel(job, job.work, context, device)
+    else:
+        task, ours, other = _of_region(job, job.work, context, device)
     makers = {name: ours if name in SUBJECTS else other(name) for name in job.names}
     try:
-        return compare(task, makers, timer, job.budget_ms, job.width, step=context.step)
+        return compare(task, makers, timer, context.step)
     except (RuntimeError, HarnessError) as error:
         _require_device(error)
         raise

@@ -53,6 +53,9 @@ _MOST_LAUNCHES = 1024
 _ROUGH = 3
 """Samples of single launches, from which the number of launches is found."""
 _MOST_SAMPLES = 1500
+_USUAL, _QUICK = (1, median.FIRST_LOOK), (4, median.QUICK_LOOK)
+"""How many times the width is aimed at, and when it is first looked at; where few samples are asked
+for, too. A sample is as long, so that its time is the same."""
 _LEAST_SAMPLES = 5
 _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
@@ -104,11 +107,13 @@ class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
     Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
     not count for the budget, up to ``patience_ms``, where it ends. ``narrow`` counts looks in a row
-    that were narrow enough. ``stopped`` is empty while it goes on."""
+    that were narrow enough, of which the first is at ``first`` samples. ``stopped`` is empty while
+    it goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
     width: float
+    first: int
     began: float
     patience_ms: float
     slowed: list[bool] = field(default_factory=list)
@@ -131,7 +136,8 @@ class _Sampling:
     def is_known(self, share: float, level: float) -> bool:
         """Whether the medians of all are known to that share of the width, at ``level``."""
         width, every = share * self.width, map(self.left, self.subjects.values())
-        return all(median.is_narrow([ms for ms, _ in left], width, level) for left in every)
+        narrow = (median.is_narrow([ms for ms, _ in left], width, level) for left in every)
+        return self.usable >= self.first and all(narrow)
 
     def left(self, subject: _Subject) -> list[_Sample]:
         """What was taken of ``subject`` and is not left out."""
@@ -151,10 +157,12 @@ class _Sampling:
 
 @dataclass(eq=False, slots=True)
 class GraphTimer:
-    """Times on ``engine``. ``watch`` knows about throttling, if anything does."""
+    """Times on ``engine``. ``watch`` knows about throttling, if anything does. One that is
+    ``quick`` takes few samples: medians are known to four times the width."""
 
     engine: CudaEngine
     watch: Monitor | None = None
+    quick: bool = False
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
     _sampled_at: float = -math.inf
@@ -163,10 +171,9 @@ class GraphTimer:
         """What samples the configurations of a kernel; copies of arguments may take ``room``."""
         return RecordedSampler(self, room)
 
-    def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
-        """Time ``launch`` until its median is known to ``width``, for at most about
-        ``budget_ms`` of wall clock once it is warm."""
-        return self.compare({"": launch}, budget_ms, width)[""]
+    def measure(self, launch: Launch, budget_ms: float) -> Samples:
+        """Time ``launch`` alone, as ``compare`` does."""
+        return self.compare({"": launch}, budget_ms)[""]
 
     def compare(
         self, launches: Mapping[str, Launch], budget_ms: float, width: float = WIDTH
@@ -182,7 +189,8 @@ class GraphTimer:
             subjects = self._prepared(launches, width)
             self._intervals.begin()
             self._warm(subjects)
-            so_far = _Sampling(subjects, budget_ms, width, time.monotonic(), attempt)
+            times, first = _QUICK if self.quick else _USUAL
+            so_far = _Sampling(subjects, budget_ms, times * width, first, time.monotonic(), attempt)
             found = self._sampled(so_far)
             lost_ms += so_far.lost_ms
             if so_far.lost_ms < attempt or lost_ms >= patience:
@@ -294,7 +302,7 @@ class GraphTimer:
             before = now
 
     def _sampled(self, so_far: _Sampling) -> dict[str, Samples]:
-        looks = median.looks(_MOST_SAMPLES)
+        looks = median.looks(_MOST_SAMPLES, so_far.first)
         chunk = _LEAST_SAMPLES
         while not so_far.stopped:
             rounds = max(1, min(chunk, looks[so_far.looked] - so_far.usable, _MOST_CHUNK))
@@ -366,6 +374,9 @@ class GraphTimer:
         ms = [ms for ms, _ in taken]
         level = median.CLEAR if so_far.narrow == 1 else median.level(so_far.looked)
         low, high, _ = median.interval(ms, level)
+        if stopped == "width" and len(ms) < median.FIRST_LOOK:  # known to that, and no better
+            middle, half = statistics.median(ms), so_far.width / 2
+            low, high = min(*ms, (1 - half) * middle), max(*ms, (1 + half) * middle)
         both = [(m, c) for m, c in taken if c is not None]
         return Samples(
             ms=tuple(ms),

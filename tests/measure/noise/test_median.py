@@ -105,6 +105,32 @@ def test_coverage_holds_when_sampling_stops_by_the_width(name: str, width: float
     assert median.LEVEL - 0.01 - 0.004 < found < 0.985
 
 
+@pytest.mark.parametrize("width", [0.02, 0.04, 0.08])
+@pytest.mark.parametrize("name", CASES)
+def test_few_samples_that_lie_close_together_say_no_more_than_that(name: str, width: float) -> None:
+    """The rule of a quick timer below ``FIRST_LOOK``: all of them within half the width once, or
+    within it twice; the median is known to the width and no better. Noise here is up to 1 % of the
+    median; that of two levels 2 %."""
+    noise, truth = CASES[name]
+    x = noise(np.random.default_rng(7), SERIES, median.FIRST_LOOK)
+    open_, before = np.ones(len(x), bool), np.zeros(len(x), bool)
+    hits = []
+    for n in [n for n in median.looks(1200, median.QUICK_LOOK) if n < median.FIRST_LOOK]:
+        part = x[:, :n]
+        low, high, middle = part.min(axis=1), part.max(axis=1), np.median(part, axis=1)
+        near = high - low <= width * middle
+        once = high - low <= median.CLEAR_SHARE * width * middle
+        low = np.minimum(low, middle * (1 - width / 2))
+        high = np.maximum(high, middle * (1 + width / 2))
+        done = open_ & near & (before | once)
+        hits.append(((low <= truth) & (truth <= high))[done])
+        open_, before = open_ & ~done, near
+    found = np.concatenate(hits)
+    # What ends early although it scatters so much was narrow by luck; few are.
+    missed = float((~found).sum()) / SERIES
+    assert missed < (0.05 if name == "correlated 0.8" else 0.01)
+
+
 def test_without_the_correlation_coverage_would_be_lost() -> None:
     noise, truth = CASES["correlated 0.8"]
     x = np.sort(noise(np.random.default_rng(1), 2000, 300), axis=1)
@@ -132,6 +158,8 @@ def test_samples_that_hardly_differ_are_enough_whatever_their_order() -> None:
     assert not median.interval(wandering)[2]
     assert median.is_narrow(wandering, 0.005)
     assert not median.is_narrow(wandering, 0.00001)
+    few = [1.0] * 9 + [1.03]
+    assert median.is_narrow(few, 0.04) and not median.is_narrow(few, 0.02), "each of few counts"
 
 
 @pytest.mark.parametrize("name", ["independent", "one-sided", "correlated 0.5", "two levels"])
@@ -165,3 +193,4 @@ def test_looks_grow_and_end_at_the_most() -> None:
     assert found[-1] == 1500
     assert found == sorted(set(found))
     assert median.looks(10) == [10]
+    assert median.looks(1500, median.QUICK_LOOK)[:5] == [10, 15, 22, 33, 49]

@@ -54,7 +54,7 @@ def _right(name: str, samples: Samples, error: float) -> RegionRecord:
 
 
 def warm(context: Context, job: WarmJob) -> str:
-    _note(context, "warmed", f"{job.graph.name} {job.tuned}\n")
+    _note(context, "warmed", f"{job.graph and job.graph.name} {job.tuned}\n")
     time.sleep(float(os.environ.get("FAKE_WARM_SECONDS", "0")))
     return "no"
 

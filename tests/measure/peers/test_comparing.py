@@ -26,7 +26,7 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import copied, random_inputs, replay, torch_dtype
 from harness.graph.text import load
-from harness.measure.peers import worker
+from harness.measure.peers import providers, worker
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
@@ -377,13 +377,16 @@ def test_each_provider_is_announced_before_it_runs(graph: Graph) -> None:
     assert heard == ["harness", "eager", "timing"]
 
 
-def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> None:
+def test_what_inductor_compiles_first_is_no_graph_of_a_suite() -> None:
+    (got,) = providers.inductor(worker._small(), CPU)([torch.arange(8.0)])
+    assert got is not None and torch.equal(got, 2 * torch.arange(8.0))
+
+
+def test_compilers_are_timed_to_twice_the_width_of_kernels(graph: Graph) -> None:
     (work,) = comparables(compile_graph(graph, H100).regions)
     timer = FakeTimer()
     worker.compared(CompareJob(work.work, ("eager",), {}), Context(), timer, CPU)
     assert timer.width == 2 * WIDTH
-    worker.compared(CompareJob(work.work, ("eager",), {}, width=0.03), Context(), timer, CPU)
-    assert timer.width == 0.03
 
 
 def test_inputs_with_several_elements_in_one_place_are_compared() -> None:
