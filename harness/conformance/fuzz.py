@@ -27,7 +27,7 @@ from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, outcome, torchs_own
 from harness.devices.job import Context, Job
-from harness.graph.capture.scattering import OVERLAPPING
+from harness.graph.capture.scattering import OVERLAPPING, covers_itself
 from harness.graph.capture.tangents import OF_CHANGED, OF_VIEWS
 from harness.target import H100
 
@@ -156,13 +156,6 @@ def _is_parameter(value: torch.Tensor) -> bool:
         return True
 
 
-def _overlaps(value: torch.Tensor) -> bool:
-    """Whether several elements are in one place."""
-    within = value.untyped_storage().size() // value.itemsize
-    places = torch.arange(within).as_strided(value.shape, value.stride())
-    return len(set(places.flatten().tolist())) < places.numel()
-
-
 @dataclass
 class _Maker:
     """A program in the making, its values at hand."""
@@ -214,10 +207,9 @@ class _Maker:
             many = {"n": count, "f": rng.randrange(1, 9999), "x": rng.choice(_SPECIAL)}
             return _templates()["many"][row].format(t=dtype, s=tuple(shape), **many)
         if dtype in _templates()["integers"]:
-            wide = 0 if dtype == "bool" else 8 * getattr(torch, dtype).itemsize
-            least = 0 if dtype in ("bool", "uint8") else -(1 << wide - 1)
-            most = 1 if dtype == "bool" else least + (1 << wide) - 1
-            least += wide >= 32 and least < 0  # eager mode's process ends where it is divided by -1
+            kind = None if dtype == "bool" else torch.iinfo(getattr(torch, dtype))
+            least, most = (kind.min, kind.max) if kind else (0, 1)
+            least += least < -(1 << 16)  # eager mode's process ends where it is divided by -1
             far = rng.random() < 0.2
             numbers: list[Any] = [rng.randint(max(least, -9), min(most, 9)) for _ in range(count)]
             if far:
@@ -247,10 +239,10 @@ class _Maker:
         rng = self.rng
         kinds = _templates()["wide_kinds" if self.wide else "kinds"]
         kind = rng.choice(kinds) if rng.random() > 0.004 else "dependent"
-        names = self.tensors(changeable=kind == "changes")
+        changes = kind in ("changes", "changing")
+        names = self.tensors(changeable=changes)
         # Several elements in one place: what is written there eager mode leaves open.
-        if kind == "changes":
-            names = [n for n in names if not _overlaps(self.scope[n])]
+        names = [n for n in names if not (changes and covers_itself(self.scope[n]))]
         if not names:
             return
         # Later values more often, so that programs are deep.
@@ -262,25 +254,13 @@ class _Maker:
             "a": rng.choice((0, 1, 2)), "b": rng.choice((1, 2, 3, 5)),
             "t": rng.choice(_templates()["floats"]), "i": rng.choice(_templates()["integers"]),
             "v": rng.choice(("int32", "int16", "uint8", "float32", "float16", "int64", "bfloat16")),
+            "k": rng.choice(("", ", keepdim=True")),
         }  # fmt: skip
         if self.wide:
             words["e"] = rng.randrange(-max(rank, 1), max(rank, 1))
             indices = "{1}.nan_to_num().abs().clamp(0, 999).long().expand_as({0}) % {0}.shape[{d}]"
             words["n"] = f"({indices.format(picked[0], rng.choice(picked), **words)})"
-        if kind == "reduced":
-            name = rng.choice(_templates()["reduced"])
-            keep = name not in _templates()["kept"]
-            extra = ", keepdim=True" if keep and rng.random() < 0.5 else ""
-            part = f"[{rng.randrange(2)}]" if name in _templates()["pairs"] else ""
-            where = "torch" if name.endswith("_mean") else "{0}"
-            given = "{0}, " if name.endswith("_mean") else ""
-            where = "({0} + 0)" if "softmax" in name else where  # of bool only when empty
-            template = f"{where}.{name}({given}dim={{d}}{extra}){part}"
-            if name in ("sum", "amax", "amin", "any", "all") and rng.random() < 0.3:
-                template = f"{{0}}.{name}()"
-        else:
-            more = _templates()["changing"] if self.wide and kind == "changes" else ()
-            template = rng.choice((*_templates()[kind], *more))
+        template = rng.choice(_templates()[kind])
         many = self.scope[picked[0]].numel()
         minutes = many > 999 and ("unbind" in template or "split(2" in template)
         minutes |= many > 99 and self.backward and "cumprod" in template
@@ -289,7 +269,7 @@ class _Maker:
         if words["c"] == -1 and ("rounding_mode" in template or "// {c}" in template):
             words["c"] = -3  # and so does one of the least integer by -1
         text = template.format(*picked, **words)
-        line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
+        line = text if changes else f"v{len(self.statements)} = {text}"
         if self._try(line):
             self.statements.append(line)
 

@@ -283,17 +283,17 @@ class _NestChecker:
                 self._fail(what, value.dtype, "an integer")
 
     def _check_extent(self, index: sympy.Expr, indirect: ir.Indirect, buffer: Buffer) -> None:
-        """Where bounds are numbers they must lie inside the storage."""
+        """Where bounds are known they must lie inside the storage."""
         if indirect or any(a.size == 0 for a in self.axes):
             return
         (low, high), extent = self.simplifier.bounds(index), sympy.sympify(buffer.extent)
-        below = low is not None and low.is_Integer and int(low) < 0
-        known = high is not None and high.is_Integer and extent.is_Integer
-        above = high is not None and known and int(high) >= int(extent)
+        below = low is not None and low.is_negative
+        above = high is not None and (high - extent).is_nonnegative
         # Bounds are attained where every variable occurs in one linear term, of plain sizes.
         simple = self.simplifier.simplify(index)
         form = linear(simple, positions(a.var for a in self.axes))
-        if (below or above) and form is not None and not simple.has(FloorDiv, Mod):
+        single = form is not None and not any(sympy.sympify(n).is_Add for n in form.strides)
+        if (below or above) and single and not simple.has(FloorDiv, Mod):
             what = f"the index {index} leaves {buffer.name}"
             self._fail(what, f"{low} to {high}", f"0 to {extent - 1}")
 

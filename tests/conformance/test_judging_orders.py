@@ -89,6 +89,31 @@ def test_what_a_sort_gave_and_was_changed_is_no_order() -> None:
     assert found(changed, lambda x: _order(x, -1), KEYS) != []
 
 
+@pytest.mark.parametrize("wrong", ["", "size", "place", "many"])
+def test_which_of_many_maxima_that_are_nearly_equal_have_the_gradient(wrong: str) -> None:
+    """More than repeats choose one after the other (6107170)."""
+
+    def shares(x: torch.Tensor, each: int = 1) -> torch.Tensor:
+        ones = (x.sin().square() * x + x.cos().square() * x) / x
+        ones = ones.where(x > 0.01, 0.5)
+        largest = ones == ones.amax(-1, keepdim=True)
+        largest &= largest.cumsum(-1) % each == 0
+        return largest / largest.sum(-1, keepdim=True)
+
+    def other(x: torch.Tensor) -> torch.Tensor:
+        made = shares(x, 17)
+        if wrong == "size":
+            made *= 99
+        elif wrong == "place":
+            made[x <= 0.01] = 0.1
+        elif wrong == "many":
+            made[:, 100:200] = 0.5
+        return made
+
+    x = torch.arange(1024).mul(71).remainder(1009).mul(0.001)[None] + 0.0095
+    assert bool(found(shares, other, x)) == bool(wrong)
+
+
 def test_orders_of_long_rows_take_no_memory_for_all_pairs() -> None:
     """Of 20,000 positions these were 400 million."""
 

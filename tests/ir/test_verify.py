@@ -293,3 +293,20 @@ def test_dump() -> None:
         "\n"
         "  return y\n"
     )
+
+
+def test_a_variable_in_several_terms_does_not_attain_both_their_bounds() -> None:
+    """Half of ``2 * (s0 - 1)`` elements each (6106004)."""
+    s0 = size_symbol("s0")
+    shape, axis = 2 * (s0 - 1), (Axis(I0, s0 - 1),)
+    source = Buffer("x", DType.F32, (shape,), ints(1), Role.INPUT, "x")
+    result = Buffer("y", DType.F32, (s0 - 1,), ints(1), Role.OUTPUT, "y")
+
+    def summed(index: sympy.Expr) -> Program:
+        value = B.reduce(ReduceKind.SUM, B.load("x", index, DType.F32), dtype=DType.F32)
+        nest = Nest("sum", axis, (Axis(R0, sympy.Integer(2)),), (Store("y", I0, value),), ("sum",))
+        return Program("halves", (source, result), (nest,), ("y",))
+
+    verify(summed(sympy.expand(I0 + R0 * (s0 - 1))))
+    with pytest.raises(InvalidProgram, match="leaves x"):
+        verify(summed(I0 - 1))

@@ -100,8 +100,8 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
     result of a roll and a shuffle of channels as it does that of a convolution."""
-    rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *BATCH_NORMS)
-    rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
+    rules = _around(_rolled, "roll") | _around(_batch_norm, *BATCH_NORMS)
+    rules[_aten.channel_shuffle.default] = _shuffled
     rules |= _around(lambda rule, x: rule(x.contiguous() if x.is_cpu else x), "log_sigmoid_forward")
     rules |= _around(
         lambda f, x, *n: f(x, *(n if x.is_floating_point() else map(int, n))), "threshold"
@@ -189,9 +189,20 @@ def _with_lost_infinities(
     return spread, torch.where(lost, math.nan, mean)
 
 
-def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    made, on_cpu = rule(x, *args), x.device.type == "cpu"
-    return laid_out(made, image_stride(made, x)) if on_cpu else made
+def _rolled(rule: Callable[..., Tensor], x: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    """A CPU puts two pieces behind each other: one of nothing puts all in order."""
+    made, size = rule(x, shifts, dims), x.shape[dims[0]] if len(dims) == 1 and x.dim() else 0
+    if x.device.type != "cpu" or not size:
+        return made  # of several dimensions each is rolled by itself, of none all as one row
+    start = -shifts[0] % size
+    with torch.fx.experimental.proxy_tensor.disable_proxy_modes_tracing():
+        pieces = x.narrow(dims[0], start, size - start), x.narrow(dims[0], 0, start)
+    return laid_out(made, image_stride(made, *pieces))
+
+
+def _shuffled(x: Tensor, groups: int) -> Tensor:
+    made = channel_shuffle(x, groups)
+    return laid_out(made, image_stride(made, x)) if x.device.type == "cpu" else made
 
 
 def _batch_norm(rule: Callable[..., Any], *args: Any) -> tuple[Any, ...]:

@@ -120,10 +120,10 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
     return x
 
 
-def image_stride(x: Tensor, like: Tensor) -> Sizes:
-    """Strides of ``x`` in order, or with channels last where ``like`` has them. (``contiguous``
-    leaves those of dimensions of one element as they are.)"""
-    in_order = suggest_memory_format(like) is torch.contiguous_format
+def image_stride(x: Tensor, *like: Tensor) -> Sizes:
+    """Strides of ``x`` in order, or with channels last where all that is ``like`` it has them.
+    (``contiguous`` leaves those of dimensions of one element as they are.)"""
+    in_order = torch.contiguous_format in map(suggest_memory_format, like)
     return _packed(x.shape, range(x.dim()) if in_order else [0, *range(2, x.dim()), 1])
 
 

@@ -25,6 +25,7 @@ _FUNCTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "averages": lambda x: (F.adaptive_avg_pool2d(x, 2), F.avg_pool2d(x, 1)),
     "largest": lambda x: F.adaptive_max_pool2d(x, 1, return_indices=True),
     "replicated": lambda x: F.pad(x, (1, 0, 0, 1), mode="replicate"),
+    "rolled": lambda x: (x.roll(1, 1), x.roll(3, 0), x.roll((1, 2), (1, -1)), x.roll(2)),
     "shuffled": lambda x: F.channel_shuffle(x, 1),
 }
 

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from harness.backend import Compiler, Devices
 from harness.graph.capture import tangents
+from harness.graph.capture.scattering import covers_itself
 
 
 class Apart(torch.autograd.Function):
@@ -212,3 +213,9 @@ def test_a_backward_graph_comes_with_its_forward_graph_where_its_gradients_are_f
             (wanted,) = torch.autograd.grad(function(x)[count - 2].sum(), x)
             torch.testing.assert_close(found, wanted)
             assert len(compiler.compiled) == count
+
+
+def test_what_may_cover_itself() -> None:
+    x = torch.ones(3, 4)
+    assert not any(map(covers_itself, [x, x.t(), x[:, ::2], x[:0], x[1], x.unfold(1, 2, 2)]))
+    assert all(map(covers_itself, [x.unfold(1, 2, 1), x[:1].expand(2, 4)]))
