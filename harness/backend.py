@@ -39,6 +39,7 @@ from harness.executor.specialising import (
     bases,
     boxed,
     counted,
+    fix_floats,
     guard_sizes,
     is_dynamic,
     require_sizes,
@@ -309,6 +310,7 @@ class Compiler:
         try:
             return self._aot(gm, example_inputs)
         except NotForEverySize as error:
+            fix_floats()
             self._tell("sizes are compiled one by one", "graph", str(error))
             return specialised(functools.partial(self._aot, gm))
 
@@ -337,6 +339,7 @@ class Compiler:
         except Exception as error:  # eager mode may run what cannot be traced
             if any(map(is_dynamic, inputs)):  # nor may some derivatives be for unknown sizes
                 raise NotForEverySize(str(control.located(gm, error))) from error
+            fix_floats()
             tell(error)
             return gm
 

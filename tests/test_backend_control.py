@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.map import map as over_rows
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.nn.attention.flex_attention import flex_attention
@@ -67,6 +68,11 @@ def squashed(x: torch.Tensor) -> torch.Tensor:
     return scan(lambda c, a: ((c + a * rate).tanh(), c * 2), torch.zeros_like(rate), x)[1]
 
 
+def rows_and_numbers(x: torch.Tensor) -> torch.Tensor:
+    scale = x.mean(0)  # the number is in the body's text, and an argument that it does not read
+    return over_rows(lambda a, n, b: (a * n + b).sin(), x, len(x), scale) * 2
+
+
 def attention(x: torch.Tensor) -> torch.Tensor:
     q = (x * 0.5).reshape(1, 1, *x.shape)
     return flex_attention(q, q * 2, q + 1, lambda s, b, h, i, j: s + (i - j) * 0.1).relu()
@@ -101,6 +107,7 @@ CASES: dict[Function, dict[str, int]] = {
     loop_from_a_constant: {"while_loop": 1},
     recurrence: {"scan": 1},
     squashed: {"scan": 1},
+    rows_and_numbers: {"map_impl": 1},
     attention: {"flex_attention": 1},
     regions: {"invoke_subgraph": 2},
 }
@@ -130,7 +137,9 @@ def test_only_control_stays_on_the_host(function: Function, shift: float, device
 
 @pytest.mark.filterwarnings("ignore:invoke_subgraph traced multiple backward graphs")
 @pytest.mark.parametrize(
-    "function", [branch, checkpointed, recurrence, squashed, regions], ids=lambda f: f.__name__
+    "function",
+    [branch, checkpointed, recurrence, squashed, rows_and_numbers, regions],
+    ids=lambda f: f.__name__,
 )
 def test_gradients_go_through_control(function: Function, devices: Devices) -> None:
     if function is squashed and torch.__version__ < "2.13":

@@ -393,6 +393,8 @@ def test_what_is_expanded_and_read_is_compiled(devices: Devices) -> None:
         other = whole.clone()
         other[0] += 1
         x.as_strided((2, 2), (1, 2))[0].add_(1)
+        some, last = (x * 2).split((3, 1))  # apart from each other in the same memory
+        other[:, :3] += some.sub_(x[:3]).mul_(last.expand_as(some)).add_(1)
         return other, whole.isnan() & ~(whole > 1), torch.add(whole, 1, out=torch.empty(2, 4))
 
     compiler, x = Compiler(devices=devices), torch.rand(4)

@@ -194,3 +194,21 @@ def part(
     assert bases(loads(text.format(size=9), "known")) == [(0, 9)]
     with pytest.raises(NotForEverySize, match="inputs of unknown sizes share memory"):
         bases(loads(text.format(size="s0"), "unknown"))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_float_that_torch_cannot_carry_is_a_number_of_the_graph(
+    compiler: Compiler, dynamic: bool | None
+) -> None:
+    """A remainder of an angle: torch makes tensors of floats that change, but not of every
+    expression, and says so in an error."""
+    torch.compiler.reset()
+
+    def turned(x: torch.Tensor, angle: float) -> torch.Tensor:
+        return (x * (angle % 360)).sin() + angle
+
+    run = torch.compile(turned, backend=compiler, dynamic=dynamic)
+    for angle in (33.5, -30.25, 400.0):
+        x = torch.randn(3, 4, dtype=torch.float64)
+        torch.testing.assert_close(run(x, angle), turned(x, angle))
+    assert not compiler.eager and compiler.compiled

@@ -51,10 +51,6 @@ class _Place:
     gone: HarnessError | None = None
 
     @property
-    def is_active(self) -> bool:
-        return self.worker is not None and (self.worker.busy or not self.worker.ready)
-
-    @property
     def processes(self) -> list[Process]:
         return [*([self.worker] if self.worker else []), *self.spares]
 
@@ -294,7 +290,7 @@ class Pool(Closing):
 
     def _collect(self, batch: _Batch) -> list[Answer]:
         """Wait for something to happen; the answers that have arrived."""
-        active = [p for p in self._places if p.is_active]
+        active = [p for p in self._places if (w := p.worker) and (w.busy or not w.ready)]
         now = time.monotonic()
         moments = [p.worker.deadline for p in active if p.worker is not None]
         moments += [p.paused_until for p in self._places if p.paused_until > now]

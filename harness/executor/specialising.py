@@ -11,6 +11,8 @@ from unittest.mock import patch
 import sympy
 import torch
 from torch import fx
+from torch._dynamo.exc import TensorifyScalarRestartAnalysis
+from torch._dynamo.symbolic_convert import TensorifyState
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._pytree import tree_leaves
@@ -118,6 +120,16 @@ def is_dynamic(value: Any) -> bool:
     kinds = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
     symbols = free_symbols(value) if isinstance(value, kinds) else ()
     return any(not str(symbol).startswith(("u", "zuf")) for symbol in symbols)
+
+
+def fix_floats() -> None:
+    """Have Dynamo trace anew, with numbers for the floats that it gives as tensors, if it does."""
+    env = getattr(torch._guards.detect_fake_mode(), "shape_env", None)
+    floats = [one for one in map(str, getattr(env, "var_to_range", ())) if one.startswith("zf")]
+    if new := [one for one in floats if not TensorifyState.should_specialize(one)]:
+        for one in new:
+            TensorifyState.specialize(one)
+        raise TensorifyScalarRestartAnalysis
 
 
 def _size_key(arg: Any) -> object:

@@ -103,7 +103,7 @@ def multiples(checked: tuple[sympy.Expr, ...]) -> dict[sympy.Symbol, int]:
     equalities = [e for e in checked if type(e) is sympy.Eq and len(e.free_symbols) == 1]
     known = {e.lhs: e.rhs for e in equalities if e.lhs.args and e.rhs.is_Integer and e.rhs > 1}
     found: dict[sympy.Symbol, int] = {}
-    for equal in equalities:
+    for equal in (e for e in equalities if (e.lhs - e.rhs).is_integer):
         (size,), rest = equal.free_symbols, (equal.lhs - equal.rhs).xreplace(known)
         by, times = rest.coeff(size), sympy.S.One
         of, part = (rest - by * size).as_coeff_Mul()

@@ -98,7 +98,7 @@ def plan(
     if lanes is not None:
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = replace(facts, sizes=(("x", int(tiles[0].numel)),))
-    extents = _extents(group, space, buffers, stores, facts.chunked)
+    extents, index_dtype = _extents(group, space, buffers, stores, facts.chunked)
     initial, kept = _states(program, group)
     shared: Workspace | SharedRows | None = _workspace(category, group, stores)
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
@@ -114,7 +114,7 @@ def plan(
         buffers=buffers,
         internal=group.internal & named,
         sizes=sizes,
-        index_dtype=_index_dtype(extents),
+        index_dtype=index_dtype,
         facts=facts,
         bytes_moved=moved,
         origins=group.origins,
@@ -297,10 +297,10 @@ def _unknown_sizes(
 
 def _extents(
     group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store], shared: int
-) -> list[sympy.Expr]:
+) -> tuple[list[sympy.Expr], DType]:
     """How many points (of matrix products: results) and elements there are to count, how large the
     numbers become that positions are made into, and before they are divided, and where the last
-    chunk of ``shared`` rows may end, which is behind them."""
+    chunk of ``shared`` rows may end, which is behind them; int32 if that counts all of it."""
     points = group.numel if space.product else group.numel * group.rnumel
     counts = [points, *(b.extent for b in buffers)]
     known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
@@ -313,13 +313,9 @@ def _extents(
     far = ((s, e) for s, low, high in ends for e in (low if low is None else -low, high))
     limit = sympy.Integer(INT32_LIMIT)
     sure = [limit if e is None else e for s, e in far if e is not None or not s]
-    return [*counts, *sure, *[group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)]
-
-
-def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:
-    """int32 if every point and every element can be counted in it; unknown sizes cannot."""
-    fits = all(e.is_Integer and int(e) < INT32_LIMIT for e in extents)
-    return DType.I32 if fits else DType.I64
+    made = [*counts, *sure, *[group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)]
+    fits = all(e.is_Integer and int(e) < INT32_LIMIT for e in made)  # unknown sizes may not
+    return made, DType.I32 if fits else DType.I64
 
 
 def _counted(

@@ -39,6 +39,7 @@ def test_what_torch_has_checked_says_which_sizes_are_multiples() -> None:
         equal(half, 2 * torch_words.FloorDiv(s, 2)): [],
         equal(half, s + torch_words.FloorDiv(s, 2)): [],  # of one only
         equal(half, t): [],
+        equal(torch_words.ToFloat(s), sympy.Float(2.5)): [],
         equal(s, sympy.Integer(8)): [],
         equal(torch_words.FloorDiv(s, 8), sympy.Integer(2)): [],
         sympy.Ne(torch_words.Mod(s, 8), zero): [],

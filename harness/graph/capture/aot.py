@@ -82,13 +82,6 @@ class Traced:
     placeholders: list[str] = field(default_factory=list)
 
 
-def transforms_lost(program: torch.export.ExportedProgram) -> bool:
-    """Whether values within a transform of ``torch.func`` were taken for constants, as torch 2.13
-    takes what ``grad`` and ``vjp`` differentiate, the inputs too."""
-    wrapped: Callable[[torch.Tensor], bool] = torch._C._functorch.is_functorch_wrapped_tensor
-    return any(isinstance(v, torch.Tensor) and wrapped(v) for v in program.constants.values())
-
-
 class _Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """What a model meets while it is built. Asked for a value it gets zero: initialisation schemes
     look at the numbers they have drawn, and rates are read off ``torch.linspace``; neither matters

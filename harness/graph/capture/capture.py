@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import torch
 from torch import fx
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.func import functional_call
 from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
@@ -199,7 +200,8 @@ def _exported(module: torch.nn.Module, example: Example, mode: Any, training: bo
         if _IN_TRANSFORM.search("".join(traceback.format_exception(error))):
             return None
         raise
-    if aot.transforms_lost(program):
+    # Torch 2.13 takes what ``grad`` and ``vjp`` differentiate, the inputs too, for constants.
+    if any(map(is_functorch_wrapped_tensor, filter(torch.is_tensor, program.constants.values()))):
         return None
     for node in list(gm.graph.nodes):
         if str(node.target).startswith("aten._assert_"):

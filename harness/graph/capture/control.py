@@ -72,7 +72,7 @@ class _Compiled(torch.nn.Module):
 
     def __init__(self, name: str, graph: fx.GraphModule, compile_part: CompilePart) -> None:
         super().__init__()
-        inputs = [n.meta["val"] for n in graph.graph.nodes if n.op == "placeholder"]
+        inputs = [n.meta.get("val") for n in graph.graph.nodes if n.op == "placeholder"]
         self.spec = pytree.tree_structure(graph.graph.output_node().args[0])
         self.run = compile_part(graph, inputs, name)
 

@@ -116,13 +116,15 @@ def _expanded(gm: fx.GraphModule) -> set[Any]:
     of strides whose places overlap it writes all back, old ones over those that have changed."""
     found: set[Any] = set()
     for node in gm.graph.nodes:
-        name, given = str(getattr(node.target, "__name__", node.target)), {*node.all_input_nodes}
+        name = str(getattr(node.target, "__name__", node.target))
+        given = [x for x in node.all_input_nodes if _memory(x) & _memory(node)]
+        if isinstance(node.meta.get("example_value"), Tensor):
+            del given[1:]  # it is the first, or a view of it, whatever else is read there
         begins = name.startswith(("broadcast_", "expand", "meshgrid"))
         if name.startswith("as_strided"):
             x = node.meta["example_value"]
             begins = overlap((s, n) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1)
-        given = given if begins else found & given
-        found.update([node] if any(_memory(x) & _memory(node) for x in given) else ())
+        found.update([node] if given and (begins or not found.isdisjoint(given)) else ())
     return found
 
 
@@ -308,13 +310,9 @@ def _key(x: Tensor, reverse: bool) -> Tensor:
 def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Any:
     """Every element of the result looks at all factors along ``dim``."""
     dim %= x.dim()
-    sizes = [*x.shape, index.shape[dim]]
-    alike = all(
-        n == m for d, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)) if d != dim
-    )
-    if not alike or not all(type(n) is int for n in sizes):
-        return NotImplemented
-    if x.numel() * index.shape[dim] > MOST_PRODUCTS:
+    alike = [*x.shape[:dim], index.shape[dim], *x.shape[dim + 1 :]] == [*index.shape]
+    known = all(type(n) is int for n in (*x.shape, index.shape[dim]))
+    if not (alike and known and x.numel() * index.shape[dim] <= MOST_PRODUCTS):
         return NotImplemented
     wide = src.float() if src.is_floating_point() and src.dtype.itemsize < 4 else src
     place = torch.arange(x.shape[dim], device=x.device).view([-1, *[1] * (x.dim() - dim)])
