@@ -38,7 +38,7 @@ from harness.graph.model import (
     TensorType,
     tensors_of,
 )
-from harness.graph.partition.levels import Kind, Layout, analyse, sink
+from harness.graph.partition.levels import Kind, Layout, sink
 from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.graph.passes.cleanup import clean, draws, kept_names, rename_refs
 from harness.graph.views import root_name
@@ -135,7 +135,7 @@ def partition(
     known = supports or functools.partial(
         supports_node, types=types, facts=cleaned.facts, answered=answered
     )
-    layout = analyse(cleaned, lambda node: node.name not in decisions.library and known(node))
+    layout = Layout(cleaned, lambda node: node.name not in decisions.library and known(node))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
