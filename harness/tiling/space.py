@@ -30,16 +30,16 @@ _KINDS = {ir.ReduceKind.SUM, ir.ReduceKind.MAX, ir.ReduceKind.MIN, ir.ReduceKind
 """Reductions whose columns may lie in two directions of memory."""
 
 
-@dataclass(eq=False, slots=True)
 class _TileSpace:
-    """One tile while indices are being expressed over it. ``chain`` are its adjoining
-    entries; ``joined`` are entries that span several of them."""
+    """One tile while indices are being expressed over it. ``chain`` are its adjoining entries,
+    named after it, their divisors beginning at 1; ``joined`` are entries that span several."""
 
-    prefix: str
-    numel: sympy.Expr
-    chain: list[Split]
-    entries: list[Split]
-    joined: dict[tuple[sympy.Expr, sympy.Expr], sympy.Symbol] = field(default_factory=dict)
+    def __init__(self, prefix: str, points: Sequence[Split]) -> None:
+        axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(points)]
+        self.prefix, self.numel = prefix, sympy.sympify(math.prod(s.length for s in points))
+        self.chain = splits(axes[::-1])
+        self.entries = list(self.chain)
+        self.joined: dict[tuple[sympy.Expr, sympy.Expr], sympy.Symbol] = {}
 
     def join(self, expr: sympy.Expr) -> sympy.Expr:
         """``expr`` with runs of entries that it walks through as one replaced by one entry:
@@ -165,7 +165,7 @@ def iteration_space(
     ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
     parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
     parts += [("r0_", reduced)] * bool(group.raxes)
-    tiles = [_tile(prefix, chain) for prefix, chain in parts]
+    tiles = [_TileSpace(prefix, chain) for prefix, chain in parts]
     along, across = ({s.var for s in part} for part in (reduced, parallel))
     full = [a for a in accesses if a.index.free_symbols & along]
     sizes = [a.itemsize for a in full]
@@ -214,10 +214,3 @@ def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Ac
         (a.buffer, i, write): Access(i, sizes[a.buffer], write, loops(a)) for a, i, write in own
     }
     return list(found.values())
-
-
-def _tile(prefix: str, chain: Sequence[Split]) -> _TileSpace:
-    """A tile over ``chain``, with entries named after it and divisors that start at 1."""
-    axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(chain)]
-    named = splits(axes[::-1])
-    return _TileSpace(prefix, sympy.sympify(math.prod(s.length for s in chain)), named, list(named))
