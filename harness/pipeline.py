@@ -6,7 +6,6 @@ import dataclasses
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from harness import options as settings
@@ -157,28 +156,22 @@ def _compile_kernel(
     return Launch(group, planned, kernel)
 
 
-@dataclass(slots=True)
 class _State:
     """What one compilation accumulates, and the decisions that it replays."""
 
-    target: Target
-    decisions: Decisions
-    hooks: tuple[Hook, ...]
-    times: StageTimes = field(default_factory=StageTimes)
-    kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
-    regions: dict[object, CompiledRegion] = field(default_factory=dict)
-    splits: dict[str, int] = field(default_factory=dict)
-    finer: dict[str, int] = field(default_factory=dict)  # splits that kernels turned out to need
-    region: str = ""
-    group: str = ""
-    origins: tuple[str, ...] = ()
-    failed: list[Failure] = field(default_factory=list)
+    def __init__(self, target: Target, decisions: Decisions, hooks: Sequence[Hook]) -> None:
+        self.target, self.decisions, self.times = target, decisions, StageTimes()
+        self.hooks: tuple[Hook, ...] = (self.times, *hooks)
+        self.kernels: dict[tuple[object, ...], Kernel] = {}
+        self.regions: dict[object, CompiledRegion] = {}
+        self.splits: dict[str, int] = {}
+        self.finer: dict[str, int] = {}  # splits that kernels turned out to need
 
     def begin(self, region: Region) -> None:
         """What follows belongs to ``region``."""
         self.region, self.group = region.name, ""
         self.origins = tuple(node.name for node in region.graph.nodes)
-        self.failed = []
+        self.failed: list[Failure] = []
 
     def made(self, region: Region, graph: Graph, program: Program | None = None) -> CompiledRegion:
         """``region`` without launches, and what has failed since ``begin``."""
@@ -188,8 +181,7 @@ class _State:
         """Tell the hooks."""
         number = (*STAGES, stage).index(stage)
         step = Step(stage, number, where, made, seconds)
-        every: tuple[Hook, ...] = (self.times, *self.hooks)
-        for hook in every:
+        for hook in self.hooks:
             hook(step)
 
     def run(self, stage: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:

@@ -58,10 +58,6 @@ def cell(context: Context, job: CellJob) -> Cell:
     return surviving(lambda: _cell(job, gpu, context))
 
 
-def _spin(_: Context) -> Spin:
-    return Spin(torch.device("cuda"))
-
-
 def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
     kernels = SelectedKernels(gpu.target, None, context.cache, torch.cuda.current_device())
     kernel = kernels.get(job.module_text)
@@ -73,7 +69,7 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
     if not job.slowed:
         found = gpu.timer.compare(works, job.budget_ms, job.width)
     else:
-        spin, levels = context.once(_spin), (0.0, *levels_for(ms))
+        spin, levels = context.once(Spin), (0.0, *levels_for(ms))
         for group, level in enumerate(levels):
             works[slowed(level)] = Work(spin.after(launcher, level * ms, group), args)
         spin.reset()
@@ -86,7 +82,7 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
 class Spin:
     """Spins of known length behind launches, and the tallies that the device keeps of them."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, _context: Context, device: str = "cuda") -> None:
         """Compiles the kernel and finds out how many cycles a millisecond has, once the clocks
         of an idle device have risen."""
         self._tally = torch.zeros((_MOST_LEVELS, STRIDE), dtype=torch.int64, device=device)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from torch._dynamo import guards
 
 from harness.backend import Devices
-from harness.devices.job import Context, Job, Unusable, cores
+from harness.devices.job import Context, Device, Job, Unusable, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.measure.worker import is_lost
@@ -20,8 +20,7 @@ R = TypeVar("R")
 K = TypeVar("K", bound=Hashable)
 _SECONDS = 300.0
 # One core each: the processes are what runs in parallel.
-_IMPORTS = ("harness.backend",)
-_ENVIRONMENT = (("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"))
+_ALONE = Device("", (("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1")), ("harness.backend",))
 
 
 def answers(
@@ -42,7 +41,7 @@ def answers(
             done = stack.enter_context(Kept(journal, row, key))
         yield from [found for one, found in done.items() if one in wanted]
         left = [one for one in wanted if one not in done]
-        pool = stack.enter_context(Pool(cores(jobs, _ENVIRONMENT, _IMPORTS), _SECONDS, cache))
+        pool = stack.enter_context(Pool(cores(jobs, _ALONE), _SECONDS, cache))
         for number, found in pool.each([wanted[one] for one in left]):
             if isinstance(found, HarnessError):
                 found = lost(left[number], str(found)[:300])

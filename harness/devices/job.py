@@ -59,15 +59,11 @@ BESIDE_TIMING = 10
 """The niceness of what compiles while another process times on the GPU."""
 
 
-def cores(
-    count: int,
-    environment: tuple[tuple[str, str], ...] = (),
-    imports: tuple[str, ...] = (),
-    niceness: int = 0,
-    host: Host | None = None,
-) -> tuple[Device, ...]:
-    """As many devices, all alike but for their names (``cpu 0``); at least one."""
-    alike = Device("", environment, imports, niceness=niceness, host=host)
+CORE = Device("cpu")
+
+
+def cores(count: int, alike: Device = CORE) -> tuple[Device, ...]:
+    """As many devices, all ``alike`` but for their names (``cpu 0``); at least one."""
     return tuple(replace(alike, name=f"cpu {n}") for n in range(max(1, count)))
 
 

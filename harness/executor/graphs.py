@@ -151,30 +151,25 @@ class Sizes:
 NO_SIZES = Sizes()
 
 
-@dataclass(eq=False, slots=True)
 class GraphWriter:
     """Writes ``partition`` into ``text``: regions by ``region``, everything else as calls of
     torch on ``host``'s device. ``together`` and ``lent`` as of ``spare_inputs``."""
 
-    text: HostText
-    host: Host
-    partition: Partition
-    region: WriteRegion
-    sizes: Sizes = NO_SIZES
-    together: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    lent: Iterable[str] = ()
-    _plan: ViewPlan = field(init=False)
-    _spare: dict[str, set[str]] = field(init=False)
-    _nodes: dict[str, Node] = field(init=False)
-    _single: set[str] = field(init=False)
-    _memories: Counter[str] = field(init=False)
-    _values: dict[str, Value] = field(default_factory=dict)
-    _returned: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._plan = ViewPlan(self.partition)
-        self._spare = spare_inputs(self.partition, self._plan, self.together, self.lent)
-        graph, views = self.partition.graph, self._plan.views
+    def __init__(
+        self,
+        text: HostText,
+        host: Host,
+        partition: Partition,
+        region: WriteRegion,
+        sizes: Sizes,
+        together: Mapping[str, Iterable[str]],
+        lent: Iterable[str],
+    ) -> None:
+        self.text, self.host, self.partition = text, host, partition
+        self.region, self.sizes, self._plan = region, sizes, ViewPlan(partition)
+        self._values, self._returned = dict[str, Value](), dict[str, str]()
+        self._spare = spare_inputs(partition, self._plan, together, lent)
+        graph, views = partition.graph, self._plan.views
         self._nodes = {node.name: node for node in graph.nodes}
         outputs = Counter(graph.results)
         # Outputs that no other output and no changed input shares.

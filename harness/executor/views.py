@@ -5,7 +5,7 @@ host function then makes the last view of a chain directly."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import torch
@@ -32,26 +32,20 @@ class Viewed:
     chain: tuple[Node, ...]
 
 
-@dataclass(eq=False, slots=True)
 class ViewPlan:
     """The views of a partition that can be made from their roots, by name; which of them
     something other than such a view reads (``needed``); and which values the caller gets
     together with another one in the same memory (``shared``)."""
 
-    partition: Partition
-    views: dict[str, Viewed] = field(default_factory=dict)
-    needed: set[str] = field(default_factory=set)
-    shared: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        types = self.partition.graph.types()
+    def __init__(self, partition: Partition) -> None:
+        self.views, self.needed, self.shared = dict[str, Viewed](), set[str](), set[str]()
+        graph, types = partition.graph, partition.graph.types()
         metas: dict[str, torch.Tensor] = {}
-        for step in self.partition.steps:
+        for step in partition.steps:
             if isinstance(step, HostCall) and step.node.op in VIEW_OPS:
                 self._follow(step.node, types, metas)
-        graph = self.partition.graph
         self.needed.update(kept_names(graph))
-        for step in self.partition.steps:
+        for step in partition.steps:
             if not self.is_collapsed(step):
                 self.needed.update(_reads(step))
         roots = {name: view.root for name, view in self.views.items()}

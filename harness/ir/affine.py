@@ -23,9 +23,9 @@ to fuse, to put in a block), and when a module is timed by itself: middling for 
 batch of rows, a side of an image."""
 
 
-def size_of(expr: sympy.Expr) -> Size:
+def size_of(expr: Size) -> Size:
     """``expr`` as an ``int`` if it is one."""
-    return int(expr) if expr.is_Integer else expr
+    return int(expr) if isinstance(expr, sympy.Integer) else expr
 
 
 def same(first: Size, second: Size) -> bool:

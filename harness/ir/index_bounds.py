@@ -8,17 +8,14 @@ from typing import TypeAlias
 
 import sympy
 
+from harness.ir.affine import size_of
+
 Bound: TypeAlias = "int | sympy.Expr | None"
 """An inclusive bound; ``None`` where nothing is known."""
 Interval: TypeAlias = "tuple[Bound, Bound]"
 
 ONE: Interval = (1, 1)
 UNKNOWN: Interval = (None, None)
-
-
-def tidy(value: Bound) -> Bound:
-    """A sympy integer as an ``int``; anything else as it is."""
-    return int(value) if isinstance(value, sympy.Integer) else value
 
 
 def is_nonnegative(value: Bound) -> bool:
@@ -42,7 +39,7 @@ def is_nonnegative(value: Bound) -> bool:
 
 def less(a: Bound, b: Bound) -> bool:
     """Whether ``a < b`` is proved."""
-    return a is not None and b is not None and is_nonnegative(tidy(b - a - 1))
+    return a is not None and b is not None and is_nonnegative(size_of(b - a - 1))
 
 
 def add(a: Interval, b: Interval) -> Interval:
@@ -51,12 +48,12 @@ def add(a: Interval, b: Interval) -> Interval:
 
 
 def _sum(a: Bound, b: Bound) -> Bound:
-    return None if a is None or b is None else tidy(a + b)
+    return None if a is None or b is None else size_of(a + b)
 
 
 def scale(interval: Interval, factor: int) -> Interval:
     """An interval times a whole number."""
-    low, high = (None if end is None else tidy(end * factor) for end in interval)
+    low, high = (None if end is None else size_of(end * factor) for end in interval)
     return (low, high) if factor >= 0 else (high, low)
 
 
@@ -66,8 +63,8 @@ def multiply(a: Interval, b: Interval) -> Interval:
         products = [x * y for x in a for y in b]  # type: ignore[operator]
         return min(products), max(products)
     if is_nonnegative(a[0]) and is_nonnegative(b[0]):
-        high = None if a[1] is None or b[1] is None else tidy(a[1] * b[1])
-        return tidy(a[0] * b[0]), high  # type: ignore[operator]
+        high = None if a[1] is None or b[1] is None else size_of(a[1] * b[1])
+        return size_of(a[0] * b[0]), high  # type: ignore[operator]
     return UNKNOWN
 
 
@@ -84,7 +81,7 @@ def floor_div(a: Interval, b: Interval, divide: Callable[[Bound, Bound], Bound])
 
 def modulo(a: Interval, b: Interval) -> Interval:
     """Remainder with the sign of ``b``, ``b`` positive."""
-    high = None if b[1] is None else tidy(b[1] - 1)
+    high = None if b[1] is None else size_of(b[1] - 1)
     if is_nonnegative(a[0]):
         if less(a[1], b[0]):
             return a

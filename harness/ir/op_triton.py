@@ -98,37 +98,14 @@ whole, trunc, floor, ceil = (
 )
 
 
-def divided(floats: str, plain: str, signed: str) -> Callable[[Call], str]:
-    """Templates of a division rounded down: for floats, for integers of which C's means the same as
-    Python's, and for others."""
-
-    def text(call: Call) -> str:
-        same = call.nonnegative or call.dtype.kind is Kind.UNSIGNED
-        template = floats if call.dtype.is_float else plain if same else signed
-        return template.format(*call.texts)
-
-    return text
-
-
-floor_div = divided(
-    "_floor_div({0}, {1})",
-    "{0} // {1}",
-    "tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})",
-)
-_REST = "({0} % {1})"
-remainder = divided(
-    "_remainder({0}, {1})",
-    "{0} % {1}",
-    f"tl.where(({_REST} != 0) & (({_REST} < 0) != ({{1}} < 0)), {_REST} + {{1}}, {_REST})",
-)
-
-
-def by_sign(floats: str, signed: str, unsigned: str = "{0}") -> Callable[[Call], str]:
+def by_sign(
+    floats: str, signed: str, unsigned: str = "{0}", *, known: bool = False
+) -> Callable[[Call], str]:
     """Templates for floats, signed and unsigned integers, of whose type the name is ``kind`` and
-    all bits are ``ones``."""
+    all bits are ``ones``. ``known``: signed ones that are never negative are as unsigned ones."""
 
     def text(call: Call) -> str:
-        positive = call.dtype.kind is Kind.UNSIGNED
+        positive = call.dtype.kind is Kind.UNSIGNED or (known and call.nonnegative)
         template = floats if call.dtype.is_float else unsigned if positive else signed
         ones, kind = _all_bits(call.dtype), triton_type(call.dtype)
         return template.format(*call.texts, ones=ones, kind=kind)
@@ -136,6 +113,20 @@ def by_sign(floats: str, signed: str, unsigned: str = "{0}") -> Callable[[Call],
     return text
 
 
+# Rounded down, where C's operators round towards zero.
+floor_div = by_sign(
+    "_floor_div({0}, {1})",
+    "tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})",
+    "{0} // {1}",
+    known=True,
+)
+_REST = "({0} % {1})"
+remainder = by_sign(
+    "_remainder({0}, {1})",
+    f"tl.where(({_REST} != 0) & (({_REST} < 0) != ({{1}} < 0)), {_REST} + {{1}}, {_REST})",
+    "{0} % {1}",
+    known=True,
+)
 _COMPARED = "({0} > 0).to({kind}) - ({0} < 0).to({kind})"
 sign = by_sign(_COMPARED, _COMPARED, "({0} > 0).to({kind})")
 absolute = by_sign("tl.abs({0})", "tl.abs({0})")

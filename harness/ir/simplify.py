@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.ir import index_bounds as ib
+from harness.ir.affine import size_of
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.index_bounds import Bound, Interval
 from harness.ir.nodes import Axis
@@ -109,7 +110,7 @@ class Simplifier:
     def _constant_quotient(self, base: sympy.Expr, divisor: sympy.Expr) -> int | None:
         """``base // divisor`` where it is the same number everywhere."""
         low, high = self._interval(base)
-        if ib.is_nonnegative(low) and ib.less(high, ib.tidy(divisor)):
+        if ib.is_nonnegative(low) and ib.less(high, size_of(divisor)):
             return 0
         if isinstance(low, int) and isinstance(high, int) and divisor.is_Integer:
             n = int(divisor)
@@ -122,7 +123,7 @@ class Simplifier:
         for factor in _factors(terms, divisor):
             high, low = _split_multiples(terms, factor)
             bounds = self._interval(_sum(low))
-            if ib.is_nonnegative(bounds[0]) and ib.less(bounds[1], ib.tidy(factor)):
+            if ib.is_nonnegative(bounds[0]) and ib.less(bounds[1], size_of(factor)):
                 return high, low, factor
         return None
 
@@ -202,7 +203,7 @@ class Simplifier:
 
     def _symbol_interval(self, symbol: sympy.Symbol) -> Interval:
         if (bound := self.ranges.get(symbol)) is not None:
-            return 0, ib.tidy(sympy.sympify(bound) - 1)
+            return 0, size_of(sympy.sympify(bound) - 1)
         if symbol.is_positive:
             return symbol, symbol
         return (0, None) if symbol.is_nonnegative else ib.UNKNOWN
@@ -218,7 +219,7 @@ class Simplifier:
         return ib.UNKNOWN
 
     def _divide_bounds(self, a: Bound, b: Bound) -> Bound:
-        return ib.tidy(self.simplify(FloorDiv(sympy.sympify(a), sympy.sympify(b))))
+        return size_of(self.simplify(FloorDiv(sympy.sympify(a), sympy.sympify(b))))
 
     # structure
 

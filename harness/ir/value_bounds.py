@@ -13,6 +13,7 @@ import sympy
 from harness.dtypes import DType
 from harness.ir import index_bounds as ib
 from harness.ir import nodes as ir
+from harness.ir.affine import size_of
 from harness.ir.ops import Op, Rule
 from harness.ir.simplify import Simplifier
 
@@ -61,7 +62,7 @@ def _position_ends(index: sympy.Expr, simplifier: Simplifier) -> list[int]:
     low, high = simplifier.bounds(index)
     if low is None or high is None or not (is_small(index) or low.is_Integer and high.is_Integer):
         return []
-    least = 0 if ib.is_nonnegative(ib.tidy(low)) else -_FAR
+    least = 0 if ib.is_nonnegative(size_of(low)) else -_FAR
     return [int(low) if low.is_Integer else least, int(high) if high.is_Integer else _FAR]
 
 
@@ -89,9 +90,9 @@ def magnitude(value: ir.Value, simplifier: Simplifier, found: Mapping[int, Most]
             return sympy.Integer(math.ceil(abs(value.number)))
         case ir.IndexValue(indirect=()):
             low, high = simplifier.bounds(value.index)
-            if low is None or high is None or ib.is_nonnegative(ib.tidy(low)):
+            if low is None or high is None or ib.is_nonnegative(size_of(low)):
                 return None if low is None else high
-            return high - 2 * low if ib.is_nonnegative(ib.tidy(-low)) else None
+            return high - 2 * low if ib.is_nonnegative(size_of(-low)) else None
         case ir.Compute(dtype=DType.BOOL):
             return sympy.S.One
         case ir.Compute(op=op) if op in _GROWING and value.dtype in _EXACT and None not in parts:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import sympy
 
@@ -120,20 +119,13 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
                 _fail(what, f"{program.name}: {nest.name}", f"load of {name}", expected)
 
 
-@dataclass(slots=True)
 class _NestChecker:
     """Checks one nest. A value is keyed with whether it stands inside a reduction."""
 
-    nest: ir.Nest
-    buffers: Mapping[str, Buffer]
-    axes: tuple[ir.Axis, ...] = field(init=False)
-    simplifier: Simplifier = field(init=False)
-    _where: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.axes = (*self.nest.axes, *self.nest.raxes)
+    def __init__(self, nest: ir.Nest, buffers: Mapping[str, Buffer]) -> None:
+        self.nest, self.buffers, self._where = nest, buffers, nest.name
+        self.axes = (*nest.axes, *nest.raxes)
         self.simplifier = Simplifier.of_axes(self.axes)
-        self._where = self.nest.name
 
     def _fail(self, what: str, got: object, expected: object) -> None:
         _fail(what, self._where, got, expected)

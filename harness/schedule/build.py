@@ -16,7 +16,7 @@ from harness.ir.index import axis_symbol, flat_index
 from harness.ir.program import Program, Role
 from harness.ir.simplify import Simplifier
 from harness.schedule import space
-from harness.schedule.facts import Facts, bits, gather
+from harness.schedule.facts import Facts, bits
 from harness.schedule.fuse import Kernel, fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
@@ -41,7 +41,7 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     means the same point everywhere in the kernel.
     """
     program = _remove_dead(program)
-    facts = gather(program)
+    facts = Facts(program)
     fused, rejections = fuse(facts, decisions, target)
     origins = dict.fromkeys(name for nest in program.nests for name in nest.origins)
     positions = {name: place for place, name in enumerate(origins)}

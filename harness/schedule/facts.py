@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness.ir.affine import size_hint
 from harness.ir.nodes import buffers_read, buffers_written
-from harness.ir.program import Buffer, Program, Role
+from harness.ir.program import Program, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +24,36 @@ class Edge:
     reads: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Facts:
     """A program, indexed. Sets of nests are bit masks over nest numbers. ``into[n]`` are the edges
-    that end at nest ``n``."""
+    that end at nest ``n``. A nest that reads depends on every earlier write of the buffer, since
+    several may each write a part; one that writes on every earlier read and write."""
 
-    program: Program
-    buffers: dict[str, Buffer]
-    readers: dict[str, list[int]]
-    writers: dict[str, list[int]]
-    into: tuple[tuple[Edge, ...], ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    needed: frozenset[str]
+    def __init__(self, program: Program) -> None:
+        self.program, self.buffers = program, {b.name: b for b in program.buffers}
+        temporary = (b.name for b in program.buffers if b.role is Role.TEMPORARY)
+        self.needed = self.buffers.keys() - temporary
+        self.readers: dict[str, list[int]] = {}
+        self.writers: dict[str, list[int]] = {}
+        self.into: list[list[Edge]] = []
+        self.before, self.after = list[int](), [0] * len(program.nests)
+        users = self.readers, self.writers
+        for number, nest in enumerate(program.nests):
+            read, written = buffers_read(nest), buffers_written(nest)
+            hazards = [(self.writers, name, True) for name in read]
+            hazards += [(by, name, False) for name in written for by in users]
+            found = [Edge(n, name, reads) for by, name, reads in hazards for n in by.get(name, ())]
+            self.into.append(found)
+            self.before.append(0)
+            for edge in found:
+                self.before[number] |= self.before[edge.first] | 1 << edge.first
+            for name in read:
+                self.readers.setdefault(name, []).append(number)
+            for name in written:
+                self.writers.setdefault(name, []).append(number)
+        for number in reversed(range(len(self.into))):
+            for edge in self.into[number]:
+                self.after[edge.first] |= self.after[number] | 1 << number
 
     def users(self, buffer: str) -> int:
         """The nests that read or write ``buffer``."""
@@ -51,35 +68,6 @@ class Facts:
         """Bytes of ``buffer``'s elements (a likely value if sizes are unknown)."""
         facts = self.buffers[buffer]
         return size_hint(facts.numel) * facts.dtype.itemsize
-
-
-def gather(program: Program) -> Facts:
-    """The facts of ``program``. A nest that reads depends on every earlier write of the buffer,
-    since several may each write a part; one that writes on every earlier read and write."""
-    readers: dict[str, list[int]] = {}
-    writers: dict[str, list[int]] = {}
-    into: list[tuple[Edge, ...]] = []
-    before: list[int] = []
-    for number, nest in enumerate(program.nests):
-        read, written = buffers_read(nest), buffers_written(nest)
-        hazards = [(writers, name, True) for name in read]
-        hazards += [(of, name, False) for name in written for of in (readers, writers)]
-        found = [Edge(n, name, reads) for of, name, reads in hazards for n in of.get(name, ())]
-        into.append(tuple(found))
-        before.append(0)
-        for edge in found:
-            before[number] |= before[edge.first] | 1 << edge.first
-        for name in read:
-            readers.setdefault(name, []).append(number)
-        for name in written:
-            writers.setdefault(name, []).append(number)
-    needed = frozenset(b.name for b in program.buffers if b.role is not Role.TEMPORARY)
-    buffers, edges, after = {b.name: b for b in program.buffers}, tuple(into), [0] * len(into)
-    for number in reversed(range(len(into))):
-        for edge in into[number]:
-            after[edge.first] |= after[number] | 1 << number
-    both = tuple(before), tuple(after)
-    return Facts(program, buffers, readers, writers, edges, *both, needed)
 
 
 def bits(mask: int) -> list[int]:

@@ -80,7 +80,7 @@ def refused(sides: Sides, joined: Candidate, facts: Facts, short: int = 0) -> Re
         or _positions_agree(joined)
         or _accesses_agree(sides, joined, facts)
         or _directions_agree(sides, joined, short)
-        or _order_is_safe(joined, facts)
+        or overwritten_too_early(joined, facts)
     )
 
 
@@ -221,10 +221,3 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
     reason = f"{sides.first.name} is contiguous along its {name[own == {True}]} loops"
     other = f"{sides.second.name} along the {name[own != {True}]} ones"
     return Rejection("incompatible tilings", f"{reason}, {other}")
-
-
-def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
-    if (early := overwritten_too_early(joined, segments(joined, facts))) is None:
-        return None
-    reason = f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten"
-    return Rejection("mutation hazard", reason)

@@ -10,7 +10,7 @@ from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Nest, Store, StoreMode, buffers_read, buffers_written, loads
 from harness.ir.program import Buffer, Role
-from harness.schedule.facts import Facts, bits, gather
+from harness.schedule.facts import Facts, bits
 from harness.schedule.group import FusedGroup, Schedule
 
 
@@ -103,4 +103,4 @@ def peak_bytes(schedule: Schedule) -> int:
     """An estimate of what temporaries and outputs need at most at once."""
     touched = [traffic(g.nests, g.internal) for g in schedule.groups]
     reused = [dict(group.in_place) for group in schedule.groups]
-    return _residents(touched, gather(schedule.program), reused).peak_of(range(len(touched)))
+    return _residents(touched, Facts(schedule.program), reused).peak_of(range(len(touched)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.ir.reach import reached
 from harness.schedule.facts import Edge, Facts
-from harness.schedule.group import SegmentKind
+from harness.schedule.group import Rejection, SegmentKind
 from harness.schedule.space import Candidate, Level, NestView
 
 
@@ -104,18 +104,17 @@ def _recomputed(
     return reached(numbers, needed).keys() - numbers
 
 
-def overwritten_too_early(
-    candidate: Candidate, ordered: tuple[Ordered, ...]
-) -> tuple[str, str] | None:
-    """(buffer, nest) if a nest, computed again in a later loop, would read what the kernel has
-    overwritten by then."""
+def overwritten_too_early(candidate: Candidate, facts: Facts) -> Rejection | None:
+    """Whether a nest, computed again in a later loop, would read what the kernel has overwritten
+    by then."""
     views = {v.number: v for v in candidate.views}
     written: dict[str, int] = {}
-    for segment in ordered:
+    for segment in segments(candidate, facts):
         for number in segment.numbers:
             for name in views[number].reads:
                 if number <= written.get(name, -1):
-                    return name, views[number].nest.name
+                    again = f"{views[number].nest.name} is needed again in a later loop"
+                    return Rejection("mutation hazard", f"{again}, when {name} is overwritten")
             for name in views[number].writes:
                 written[name] = max(written.get(name, -1), number)
     return None

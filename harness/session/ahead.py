@@ -21,7 +21,7 @@ from threading import TIMEOUT_MAX
 from typing import ClassVar
 
 import harness
-from harness.devices.job import BESIDE_TIMING, Context, Job, cores
+from harness.devices.job import BESIDE_TIMING, Context, Device, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.measure.peers.pool import PeerPool
@@ -79,7 +79,7 @@ def all_generated(
     if jobs < 2 or len(files) < max(FEW, len(entries)):
         yield from map(generated, entries)
         return
-    places = cores(min(jobs, 2 * len(files) // FEW), niceness=BESIDE_TIMING)
+    places = cores(min(jobs, 2 * len(files) // FEW), Device("", niceness=BESIDE_TIMING))
     with Pool(places, SECONDS, cache) as pool:
         for index, answer in pool.each([Generate(entry=e, compared=compared) for e in files]):
             yield files[index], answer

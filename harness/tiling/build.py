@@ -45,7 +45,7 @@ from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
-from harness.tiling.space import Space, iteration_space
+from harness.tiling.space import Space
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 INT32_LIMIT = 2**31 - 2**20
@@ -74,7 +74,7 @@ def plan(
     """Everything about the kernel for ``group``, short of its text. Whether a reduction runs in a
     loop or in one block is its size's and direction's to say where ``decisions`` do not. Raises
     ``InvalidProgram`` for a group whose loads of internal buffers match no store."""
-    space = iteration_space(program, group, target, decisions.multiplied(group.reduced))
+    space = Space(program, group, target, decisions.multiplied(group.reduced))
     category = _category(group, space, target, decisions.looped(group.reduced))
     segments = _segments(program, group, space, category is not Category.REDUCTION)
     if group.raxes and all(segment.kind is SegmentKind.FLAT for segment in segments):

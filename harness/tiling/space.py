@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import sympy
@@ -30,16 +30,16 @@ _KINDS = {ir.ReduceKind.SUM, ir.ReduceKind.MAX, ir.ReduceKind.MIN, ir.ReduceKind
 """Reductions whose columns may lie in two directions of memory."""
 
 
-@dataclass(eq=False, slots=True)
 class _TileSpace:
-    """One tile while indices are being expressed over it. ``chain`` are its adjoining
-    entries; ``joined`` are entries that span several of them."""
+    """One tile while indices are being expressed over it. ``chain`` are its adjoining entries,
+    named after it, their divisors beginning at 1; ``joined`` are entries that span several."""
 
-    prefix: str
-    numel: sympy.Expr
-    chain: list[Split]
-    entries: list[Split]
-    joined: dict[tuple[sympy.Expr, sympy.Expr], sympy.Symbol] = field(default_factory=dict)
+    def __init__(self, prefix: str, points: Sequence[Split]) -> None:
+        axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(points)]
+        self.prefix, self.numel = prefix, sympy.sympify(math.prod(s.length for s in points))
+        self.chain = splits(axes[::-1])
+        self.entries = list(self.chain)
+        self.joined: dict[tuple[sympy.Expr, sympy.Expr], sympy.Symbol] = {}
 
     def join(self, expr: sympy.Expr) -> sympy.Expr:
         """``expr`` with runs of entries that it walks through as one replaced by one entry:
@@ -61,28 +61,70 @@ class _TileSpace:
         return expr.xreplace(table)
 
 
-@dataclass(eq=False, slots=True)
 class Space:
-    """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is None for
+    """The tiles of ``group``, while its indices are being expressed over them. ``hint`` is None for
     a kernel without a reduction; ``full_loads`` counts loads along the reduction, ``held`` those of
     them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
     accessed along it, ``stored`` whether a store is, ``narrow`` that all is 16 bits, ``shared``
-    that the points of y share work, ``product`` that its tiles are those of a matrix product.
-    ``crossed`` that columns lie in two directions. ``index`` adds the entries that it needs."""
+    that the points of y share work, ``product`` that its tiles are those of a matrix product (an
+    argument: whether that is decided), ``crossed`` that columns lie in two directions. ``index``
+    adds the entries that it needs."""
 
-    hint: Hint | None
-    full_loads: int
-    held: int
-    widths: int
-    stored: bool
-    narrow: bool
-    shared: bool
-    product: bool
-    crossed: bool
-    _tiles: list[_TileSpace]
-    _simplify: Address
-    _rename: dict[sympy.Symbol, sympy.Expr]
-    _known: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
+    def __init__(
+        self, program: Program, group: FusedGroup, target: Target, product: bool | None
+    ) -> None:
+        stores = [s for n in dict.fromkeys(group.nests) for s in n.stores]
+        simple = Simplifier.of_axes((*group.axes, *group.raxes)).simplify
+        exprs = [simple(e) for e in index_exprs(stores)]
+        strips = [a for a in group.axes if a not in group.walked] if group.walked else []
+        lowest, zeros = merge(splits([a for a in group.axes if a not in strips]), exprs)
+        upper, more = merge(splits(strips), exprs)
+        parallel = [*lowest, *upper]
+        reduced, others = merge(splits(group.raxes), exprs)
+        zeros.update(more | others)
+        merged = Simplifier({s.var: s.length for s in (*parallel, *reduced)}).simplify
+
+        def simplify(expr: sympy.Expr) -> sympy.Expr:
+            return merged(simple(expr).xreplace(zeros)) if zeros else simple(expr)
+
+        accesses = _accesses(program, group, simplify)
+        hint, beside = (
+            choose.reduction_hint(parallel, reduced, accesses) if group.raxes else (None, [])
+        )
+        cuts: tuple[int, ...] = (len(lowest),) if strips else ()
+        shared = crossing = cuts[:0]
+        if hint is None:
+            cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
+            cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
+        elif hint in (Hint.INNER, Hint.MIXED) and not strips:
+            parallel = beside
+        elif hint is Hint.OUTER and not strips:
+            if _may_cross(group, stores):
+                every = {s.var for s in (*parallel, *reduced)}  # other elements at all points
+                crossed = [one for one in accesses if every <= one.index.free_symbols]
+                cuts = crossing = choose.tile_boundaries(parallel, crossed, most=2)
+            cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
+        products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
+        ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
+        parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
+        parts += [("r0_", reduced)] * bool(group.raxes)
+        self._tiles = [_TileSpace(prefix, chain) for prefix, chain in parts]
+        along, across = ({s.var for s in part} for part in (reduced, parallel))
+        full = [a for a in accesses if a.index.free_symbols & along]
+        sizes = [a.itemsize for a in full]
+        self.hint = hint
+        self.full_loads = len({a.index for a in full if not a.write})
+        self.held = sum(not a.write and bool(a.index.free_symbols & across) for a in full)
+        self.widths = max(sizes, default=1) // min(sizes, default=1)
+        self.stored, self.narrow = any(a.write for a in full), set(sizes) == {2}
+        self.shared, self.product, self.crossed = bool(shared), bool(products), bool(crossing)
+        self._simplify = simplify
+        self._rename = {
+            split.var: entry.var
+            for (_, chain), tile in zip(parts, self._tiles, strict=True)
+            for split, entry in zip(chain, tile.entries, strict=True)
+        }
+        self._known: dict[sympy.Expr, sympy.Expr] = {}
 
     def index(self, expr: sympy.Expr) -> sympy.Expr:
         """An index over the group's loops as the same index over entry variables."""
@@ -121,72 +163,13 @@ class Space:
 
     def flat(self) -> Space:
         """The space of a kernel that turns out to do nothing along its reduction."""
-        return replace(self, hint=None, _tiles=self._tiles[:-1])
+        made = copy.copy(self)
+        made.hint, made._tiles = None, self._tiles[:-1]
+        return made
 
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles with every entry used so far."""
         return tuple(Tile(t.prefix, t.numel, tuple(t.entries)) for t in self._tiles)
-
-
-def iteration_space(
-    program: Program, group: FusedGroup, target: Target, product: bool | None
-) -> Space:
-    """The tiles of ``group``. ``product``: whether it is decided to be a matrix product."""
-    stores = [s for n in dict.fromkeys(group.nests) for s in n.stores]
-    simple = Simplifier.of_axes((*group.axes, *group.raxes)).simplify
-    exprs = [simple(e) for e in index_exprs(stores)]
-    strips = [a for a in group.axes if a not in group.walked] if group.walked else []
-    lowest, zeros = merge(splits([a for a in group.axes if a not in strips]), exprs)
-    upper, more = merge(splits(strips), exprs)
-    parallel = [*lowest, *upper]
-    reduced, others = merge(splits(group.raxes), exprs)
-    zeros.update(more | others)
-    merged = Simplifier({s.var: s.length for s in (*parallel, *reduced)}).simplify
-
-    def simplify(expr: sympy.Expr) -> sympy.Expr:
-        return merged(simple(expr).xreplace(zeros)) if zeros else simple(expr)
-
-    accesses = _accesses(program, group, simplify)
-    hint, beside = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else (None, [])
-    cuts: tuple[int, ...] = (len(lowest),) if strips else ()
-    shared = crossing = cuts[:0]
-    if hint is None:
-        cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
-        cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
-    elif hint in (Hint.INNER, Hint.MIXED) and not strips:
-        parallel = beside
-    elif hint is Hint.OUTER and not strips:
-        if _may_cross(group, stores):
-            every = {s.var for s in (*parallel, *reduced)}  # other elements at all points
-            crossed = [one for one in accesses if every <= one.index.free_symbols]
-            cuts = crossing = choose.tile_boundaries(parallel, crossed, most=2)
-        cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
-    products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
-    ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
-    parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
-    parts += [("r0_", reduced)] * bool(group.raxes)
-    tiles = [_tile(prefix, chain) for prefix, chain in parts]
-    along, across = ({s.var for s in part} for part in (reduced, parallel))
-    full = [a for a in accesses if a.index.free_symbols & along]
-    sizes = [a.itemsize for a in full]
-    return Space(
-        hint=hint,
-        full_loads=len({a.index for a in full if not a.write}),
-        held=sum(not a.write and bool(a.index.free_symbols & across) for a in full),
-        widths=max(sizes, default=1) // min(sizes, default=1),
-        stored=any(a.write for a in full),
-        narrow=set(sizes) == {2},
-        shared=bool(shared),
-        product=bool(products),
-        crossed=bool(crossing),
-        _tiles=tiles,
-        _simplify=simplify,
-        _rename={
-            split.var: entry.var
-            for (_, chain), tile in zip(parts, tiles, strict=True)
-            for split, entry in zip(chain, tile.entries, strict=True)
-        },
-    )
 
 
 def _may_cross(group: FusedGroup, stores: Sequence[Store]) -> bool:
@@ -214,10 +197,3 @@ def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Ac
         (a.buffer, i, write): Access(i, sizes[a.buffer], write, loops(a)) for a, i, write in own
     }
     return list(found.values())
-
-
-def _tile(prefix: str, chain: Sequence[Split]) -> _TileSpace:
-    """A tile over ``chain``, with entries named after it and divisors that start at 1."""
-    axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(chain)]
-    named = splits(axes[::-1])
-    return _TileSpace(prefix, sympy.sympify(math.prod(s.length for s in chain)), named, list(named))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from harness.corpus.model import Capture, Pattern, Use, digest
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import Context, Device, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.files import write_atomically
@@ -150,8 +150,8 @@ def shards(
         if known[n] is None and there is not None and _declares(one) == _declared(there.capture):
             known[n] = there
     todo = [n for n, shard in enumerate(known) if shard is None and workers]
-    environment = (("OMP_NUM_THREADS", "1"), ("TRANSFORMERS_VERBOSITY", "error"))
-    with Pool(cores(min(workers, max(1, len(todo))), environment), seconds=120.0) as pool:
+    alike = Device("", (("OMP_NUM_THREADS", "1"), ("TRANSFORMERS_VERBOSITY", "error")))
+    with Pool(cores(min(workers, max(1, len(todo))), alike), seconds=120.0) as pool:
         jobs = [CaptureJob(planned=planned[n], seconds=planned[n].model.seconds) for n in todo]
         for done, (index, answer) in enumerate(pool.each(jobs), start=1):
             at = todo[index]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from harness.corpus.model import Pattern
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import Context, Device, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from suites.building.catalogue import Planned
@@ -157,7 +157,7 @@ def with_small(
     they are made small."""
     made = dict(known or {})
     todo = [pattern.text for pattern in patterns if pattern.text not in made]
-    with Pool(cores(workers, (("OMP_NUM_THREADS", "1"),)), seconds=300.0) as pool:
+    with Pool(cores(workers, Device("", (("OMP_NUM_THREADS", "1"),))), seconds=300.0) as pool:
         for index, answer in pool.each([ShrinkJob(text=text) for text in todo]):
             failed = isinstance(answer, HarnessError)
             made[todo[index]] = ("", answer.what) if failed else answer

@@ -181,7 +181,7 @@ def tried(
     log.parent.mkdir(parents=True, exist_ok=True)
     left = [name for name in texts if name not in known or known[name].lacked_memory]
     device = places[0].name.split()[0] if places else ""
-    everywhere = places or cores(workers, _ENVIRONMENT, _IMPORTS)
+    everywhere = places or cores(workers, Device("", _ENVIRONMENT, _IMPORTS))
     boards = {place.environment: place for place in places}
     for here in filter(None, (everywhere, list(boards.values()))):
         with TemporaryDirectory() as folder:

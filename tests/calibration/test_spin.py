@@ -60,7 +60,7 @@ def test_tallies_are_read_and_cycles_follow_the_risen_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker, "spin", FakeKernel())
-    spin = Spin(torch.device("cpu"))
+    spin = Spin(Context(), "cpu")
     launches = [spin.after(lambda _: None, ms, group) for group, ms in enumerate((0.0, 0.5, 1.0))]
     for _ in range(10):
         for launch in launches:
@@ -93,9 +93,9 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     launched: list[int] = []
     gpu: Any = SimpleNamespace(timer=FakeTimer(), target=H100)
     monkeypatch.setattr(worker, "spin", FakeKernel())
-    spin = Spin(torch.device("cpu"))
+    spin = Spin(Context(), "cpu")
     context = Context(tmp_path)
-    monkeypatch.setattr(worker, "_spin", lambda _: spin)
+    monkeypatch.setattr(worker, "Spin", lambda _: spin)
     loaded = modules.load(emitted.POINTWISE, tmp_path)
     untuned = SimpleNamespace(loaded=loaded, chosen=lambda _: lambda _: launched.append(1))
     kernels = {emitted.POINTWISE: untuned}
@@ -122,7 +122,7 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_spin_takes_as_long_as_it_is_told() -> None:
-    spin = Spin(torch.device("cuda"))
+    spin = Spin(Context())
     for group, ms in enumerate((0.0, 0.001, 0.01, 0.1)):
         launch = spin.after(lambda _: None, ms, group)
         for _ in range(200):

@@ -258,7 +258,7 @@ def test_a_pool_that_is_closed_gives_up_its_list_of_jobs(tmp_path: Path) -> None
 
 def test_a_device_may_stand_back() -> None:
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    with Pool(cores(1, niceness=3), 600.0) as pool:
+    with Pool(cores(1, Device("", niceness=3)), 600.0) as pool:
         _, pid = pool.run(Do("where"))
         assert os.getpriority(os.PRIO_PROCESS, pid) == min(usual + 3, 19)
 
@@ -356,11 +356,11 @@ def test_workers_do_not_search_the_current_folder(tmp_path: Path) -> None:
     import sys
     sys.path.insert(0, {str(ROOT)!r})
     import os
-    from harness.devices.job import cores
+    from harness.devices.job import Device, cores
     from harness.devices.pool import Pool
     from tests.devices.fake_jobs import Do
     os.chdir({str(tmp_path)!r})
-    with Pool(cores(1, imports=("multiprocessing",)), 600.0) as pool:
+    with Pool(cores(1, Device("", imports=("multiprocessing",))), 600.0) as pool:
         path = pool.run(Do("path"))
     assert "" not in path and {str(tmp_path)!r} not in path, path
     standard = path.index(os.path.dirname(os.__file__))

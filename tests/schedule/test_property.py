@@ -14,7 +14,7 @@ from harness.ir.nodes import ReduceKind, buffers_read, buffers_written, loads, r
 from harness.ir.ops import Op
 from harness.ir.program import Program, Role
 from harness.schedule.build import schedule
-from harness.schedule.facts import bits, gather
+from harness.schedule.facts import Facts, bits
 from harness.schedule.fuse import Fuser
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.target import H100
@@ -204,7 +204,7 @@ def test_what_comes_before_and_after_two_kernels_does_so_of_one() -> None:
     m.pointwise("a", [x, *both(p)], lambda v, *u: m.op(Op.ADD, v, m.op(Op.MUL, *u)))
     b = m.pointwise("b", [x], lambda v: m.op(Op.SIN, v))
     m.pointwise("k", both(b), lambda *v: m.op(Op.MUL, *v))
-    fuser = Fuser(gather(m.program()), UNDECIDED, H100)
+    fuser = Fuser(Facts(m.program()), UNDECIDED, H100)
     fuser.run()
     found = {n: (bits(k.before), bits(k.after)) for n, k in fuser.kernels.items()}
     assert found == {0: ([], [1, 2, 3]), 1: ([0], [3]), 3: ([0, 1, 2], [])}

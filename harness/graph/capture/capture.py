@@ -82,7 +82,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
                     part.training = False
     facts = _facts(parsed, wanted)
     try:
-        return _trace(_flatten(example, mode, training), base, facts, wanted)
+        return _trace(_Flat(example, mode, training), base, facts, wanted)
     except HarnessError:
         raise
     except (Exception, SystemExit) as error:
@@ -141,18 +141,6 @@ def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ..
         ("dtype", options.dtype.short),
         ("versions", ", ".join(versions)),
     )
-
-
-@dataclass
-class _Flat:
-    """A model as a function of a flat list of tensors, each with name and role."""
-
-    function: Callable[..., Any]
-    tensors: list[torch.Tensor]
-    names: list[str]
-    roles: list[str]
-    mode: Any
-    prefix: str
 
 
 class _Wrapped(torch.nn.Module):
@@ -214,31 +202,33 @@ _IN_TRANSFORM = re.compile("eager_transforms|functorch tensor|Expected FakeTenso
 """In what torch says where it meets, while it exports, a value within a transform."""
 
 
-def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
-    named = _leaves(example)
-    exported, run = _runnable(example, mode, training)
-    held: list[tuple[str, torch.Tensor, str]]
-    held = [(name, value, "parameter") for name, value in exported.named_parameters()]
-    held += [(name, value, "buffer") for name, value in exported.named_buffers()]
-    prefix = f"{example.prefix}." if example.prefix else ""
-    rows = [
-        *((n.removeprefix(prefix), v, r) for n, v, r in held),
-        *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor)),
-    ]
-    leaves = [value for _, value, _ in named]
-    slots = [k for k, value in enumerate(leaves) if isinstance(value, torch.Tensor)]
+class _Flat:
+    """A model as a ``function`` of a flat list of tensors, each with name and role."""
 
-    def function(*tensors: torch.Tensor) -> Any:
-        full = list(leaves)
-        for slot, tensor in zip(slots, tensors[len(held) :], strict=True):
-            full[slot] = tensor
-        state = {n: t for (n, _, _), t in zip(held, tensors[: len(held)], strict=True)}
-        return run(state, full)
+    def __init__(self, example: Example, mode: Any, training: bool) -> None:
+        named = _leaves(example)
+        exported, run = _runnable(example, mode, training)
+        held: list[tuple[str, torch.Tensor, str]]
+        held = [(name, value, "parameter") for name, value in exported.named_parameters()]
+        held += [(name, value, "buffer") for name, value in exported.named_buffers()]
+        prefix = f"{example.prefix}." if example.prefix else ""
+        rows = [
+            *((n.removeprefix(prefix), v, r) for n, v, r in held),
+            *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor)),
+        ]
+        leaves = [value for _, value, _ in named]
+        slots = [k for k, value in enumerate(leaves) if isinstance(value, torch.Tensor)]
 
-    names = list(map(_numbered(), (_identifier(name) for name, _, _ in rows)))
-    return _Flat(
-        function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
-    )
+        def function(*tensors: torch.Tensor) -> Any:
+            full = list(leaves)
+            for slot, tensor in zip(slots, tensors[len(held) :], strict=True):
+                full[slot] = tensor
+            state = {n: t for (n, _, _), t in zip(held, tensors[: len(held)], strict=True)}
+            return run(state, full)
+
+        self.function, self.mode, self.prefix = function, mode, example.prefix
+        self.names = list(map(_numbered(), (_identifier(name) for name, _, _ in rows)))
+        self.tensors, self.roles = [v for _, v, _ in rows], [r for _, _, r in rows]
 
 
 def _leaves(example: Example) -> list[tuple[str, Any, str]]:

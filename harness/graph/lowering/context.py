@@ -16,6 +16,7 @@ from harness.graph.lowering.tensor import Shape, Tensor, is_one, ranges_of
 from harness.graph.model import CHECKED, Node
 from harness.ir import index_bounds as ib
 from harness.ir import nodes as ir
+from harness.ir.affine import size_of
 from harness.ir.index import axis_symbol, indirect_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
@@ -206,8 +207,7 @@ def _ends(value: ir.Value, known: Simplifier) -> tuple[ib.Bound, ib.Bound]:
         return known.bounds(value.index)
     low, high = value_bounds(value, known) or (0, 0)  # of integers they are known
     if isinstance(value, ir.Compute) and value.op is Op.MINIMUM:
-        over_sizes = (
-            end for end in (_ends(arg, known)[1] for arg in value.args) if end is not None
-        )
-        return int(low), next((e for e in over_sizes if not isinstance(ib.tidy(e), int)), int(high))
+        ends = (_ends(arg, known)[1] for arg in value.args)
+        over = (end for end in ends if not isinstance(end and size_of(end), int | None))
+        return int(low), next(over, int(high))
     return int(low), int(high)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import sympy
 
-from harness.decisions import UNDECIDED, Decisions
+from harness.decisions import Decisions
 from harness.graph.bounds import index_bounds
 from harness.graph.lowering import cost
 from harness.graph.lowering.context import Context
@@ -104,36 +104,27 @@ def analyse(graph: Graph, rules: Rules) -> cost.Uses:
     return cost.Uses(tuple(live[::-1]), kept, points, demand, parts, frozenset(divided))
 
 
-@dataclass(slots=True)
 class Lowering:
     """The state of lowering one graph."""
 
-    graph: Graph
-    rules: Rules
-    uses: cost.Uses
-    decisions: Decisions = UNDECIDED
-    context: Context = field(default_factory=Context)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    several: dict[str, tuple[Result | None, ...]] = field(default_factory=dict)
-    origins: dict[str, frozenset[str]] = field(default_factory=dict)
-    alias: dict[str, str] = field(default_factory=dict)
-    buffers: dict[str, Buffer] = field(default_factory=dict)
-    types: dict[str, TensorType] = field(default_factory=dict)
-    picked: dict[str, Scanned] = field(default_factory=dict)
-    in_place: dict[str, Scattered] = field(default_factory=dict)
-    inlined: dict[str, bool] = field(default_factory=dict)  # of reductions to be written out
-    bounds: dict[str, sympy.Expr] = field(init=False)
-    maker: NestMaker = field(init=False)
-
-    def __post_init__(self) -> None:
-        order = {n.name: k for k, n in enumerate(self.graph.nodes)}
-        self.bounds = index_bounds(self.graph)
-        self.maker = NestMaker(self.context, order)
-        self.context.facts = self.graph.facts
-        self.context.given = frozenset(self.graph.given)
-        self.context.outputs = frozenset(self.graph.results)
-        self.context.crossed = functools.cache(functools.partial(crossed, self.graph))
-        self.context.apart, self.context.live = self._is_apart, self.uses.live
+    def __init__(self, graph: Graph, rules: Rules, uses: cost.Uses, decisions: Decisions) -> None:
+        self.graph, self.rules, self.uses, self.decisions = graph, rules, uses, decisions
+        self.tensors: dict[str, Tensor] = {}
+        self.several: dict[str, tuple[Result | None, ...]] = {}
+        self.origins: dict[str, frozenset[str]] = {}
+        self.alias: dict[str, str] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self.types: dict[str, TensorType] = {}
+        self.picked: dict[str, Scanned] = {}
+        self.in_place: dict[str, Scattered] = {}
+        self.inlined: dict[str, bool] = {}  # of reductions to be written out
+        self.bounds, self.context = index_bounds(graph), Context()
+        self.maker = NestMaker(self.context, {n.name: k for k, n in enumerate(graph.nodes)})
+        self.context.facts = graph.facts
+        self.context.given = frozenset(graph.given)
+        self.context.outputs = frozenset(graph.results)
+        self.context.crossed = functools.cache(functools.partial(crossed, graph))
+        self.context.apart, self.context.live = self._is_apart, uses.live
 
     def run(self) -> Program:
         """Lower everything."""

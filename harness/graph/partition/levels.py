@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
-from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
+from harness.graph.model import Graph, Node, TensorType, tensors_of
 from harness.graph.passes.cleanup import draws, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
@@ -43,20 +42,31 @@ class Kind(enum.Enum):
     HOST_VIEW = "host view"
 
 
-@dataclass(slots=True)
 class Layout:
-    """Working state of the partitioner. Dictionaries are keyed by value name; ``users`` lists using
-    nodes in graph order, ``level`` holds values and inputs alike, ``nbytes`` is a guess where sizes
-    are not known."""
+    """Working state of the partitioner: kinds, users and levels of every value of ``graph``;
+    ``supports`` says which calls have a lowering, their arguments considered. Dictionaries are
+    keyed by value name; ``users`` lists using nodes in graph order, ``level`` holds values and
+    inputs alike, ``nbytes`` is a guess where sizes are not known."""
 
-    graph: Graph
-    nodes: dict[str, Node]
-    order: dict[str, int]
-    kind: dict[str, Kind]
-    users: dict[str, list[str]]
-    level: dict[str, int]
-    nbytes: dict[str, int]
-    types: dict[str, ValueType]
+    def __init__(self, graph: Graph, supports: Callable[[Node], bool]) -> None:
+        self.graph, self.types = graph, graph.types()
+        self.nodes = {node.name: node for node in graph.nodes}
+        self.order = {name: number for number, name in enumerate(self.nodes)}
+        self.users = gathered((ref, n.name) for n in graph.nodes for ref in dict.fromkeys(n.refs()))
+        self.kind: dict[str, Kind] = {}
+        for node in graph.nodes:
+            self.kind[node.name] = _kind(node, self.nodes, self.kind, supports)
+        self.nbytes = {
+            name: sum(size_hint(one.numel) * one.dtype.itemsize for one in tensors_of(kind))
+            for name, kind in self.types.items()
+        }
+        self.level, drawn = {item.name: 0 for item in graph.inputs}, 0
+        for node in graph.nodes:
+            self.level[node.name] = _level(node, self)
+            if draws(node):
+                # They are made in the graph's order (``regions``), which no region may stand
+                # against.
+                self.level[node.name] = drawn = max(self.level[node.name], drawn)
 
     def root(self, name: str) -> str:
         """The value under the views that a region looks through."""
@@ -80,30 +90,6 @@ class Layout:
 
     def _users(self, name: str, *, views: bool) -> list[str]:
         return [u for u in self.users.get(name, ()) if (self.kind[u] is Kind.VIEW) is views]
-
-
-def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
-    """Kinds, users and levels of every value of ``graph``; ``supports`` says which calls
-    have a lowering, their arguments considered."""
-    nodes = {node.name: node for node in graph.nodes}
-    order = {node.name: number for number, node in enumerate(graph.nodes)}
-    users = gathered((name, n.name) for n in graph.nodes for name in dict.fromkeys(n.refs()))
-    kind: dict[str, Kind] = {}
-    for node in graph.nodes:
-        kind[node.name] = _kind(node, nodes, kind, supports)
-    types, level = graph.types(), {item.name: 0 for item in graph.inputs}
-    sizes = {
-        name: sum(size_hint(one.numel) * one.dtype.itemsize for one in tensors_of(kind))
-        for name, kind in types.items()
-    }
-    layout = Layout(graph, nodes, order, kind, users, level, sizes, types)
-    drawn = 0
-    for node in graph.nodes:
-        level[node.name] = _level(node, layout)
-        if draws(node):
-            # They are made in the graph's order (``regions``), which no region may stand against.
-            level[node.name] = drawn = max(level[node.name], drawn)
-    return layout
 
 
 def _kind(

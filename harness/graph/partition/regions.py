@@ -38,7 +38,7 @@ from harness.graph.model import (
     TensorType,
     tensors_of,
 )
-from harness.graph.partition.levels import Kind, Layout, analyse, sink
+from harness.graph.partition.levels import Kind, Layout, sink
 from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.graph.passes.cleanup import clean, draws, kept_names, rename_refs
 from harness.graph.views import root_name
@@ -135,7 +135,7 @@ def partition(
     known = supports or functools.partial(
         supports_node, types=types, facts=cleaned.facts, answered=answered
     )
-    layout = analyse(cleaned, lambda node: node.name not in decisions.library and known(node))
+    layout = Layout(cleaned, lambda node: node.name not in decisions.library and known(node))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
@@ -162,30 +162,20 @@ def _host_nodes(layout: Layout) -> list[str]:
     return found[::-1]
 
 
-@dataclass(slots=True)
 class _Plan:
     """Steps in the making: units, then host nodes, then late mutations, by number. ``before[s]``
     are the steps that must run before step ``s``. ``renamed`` are values that all steps but their
     own read from the input that they are stored into."""
 
-    layout: Layout
-    units: list[Unit]
-    host: list[str]
-    late: list[Mutation] = field(default_factory=list)
-    renamed: dict[str, str] = field(default_factory=dict)
-    before: dict[int, set[int]] = field(default_factory=dict)
-    producer: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for number, unit in enumerate(self.units):
-            self.producer.update((name, number) for name in unit.members)
-        start = len(self.units)
-        self.producer.update((name, number) for number, name in enumerate(self.host, start))
-        for number in range(start + len(self.host)):
-            made = {self.producer[n] for n in self.reads(number) if n in self.producer}
-            self.before[number] = made - {number}
+    def __init__(self, layout: Layout, units: list[Unit], host: list[str]) -> None:
+        self.layout, self.units, self.host = layout, units, host
+        self.late, self.renamed = list[Mutation](), dict[str, str]()
+        steps = enumerate((*(unit.members for unit in units), *([name] for name in host)))
+        self.producer = {name: number for number, names in steps for name in names}
+        reads = {n: map(self.producer.get, self.reads(n)) for n in range(len(units) + len(host))}
+        self.before = {n: {s for s in made if s is not None} - {n} for n, made in reads.items()}
         # Random numbers come out of one stream: the graph's order decides who gets which.
-        calls = enumerate(map(self.layout.nodes.__getitem__, self.host), start)
+        calls = enumerate(map(layout.nodes.__getitem__, host), len(units))
         for first, second in itertools.pairwise(n for n, call in calls if draws(call)):
             self.before[second].add(first)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 
 import sympy
@@ -63,12 +64,11 @@ class Emitter:
         return Ref(name)
 
     def _name(self, label: str) -> str:
-        wanted = name = f"{self.node.name}_{label}" if label else self.node.name
-        number = 1
-        while label and name in self.types:
-            name = f"{wanted}_{number}"
-            number += 1
-        return name
+        if not label:
+            return self.node.name
+        wanted = f"{self.node.name}_{label}"
+        names = itertools.chain((wanted,), (f"{wanted}_{n}" for n in itertools.count(1)))
+        return next(name for name in names if name not in self.types)
 
     def full(self, shape: Sequence[sympy.Expr | int], fill: Arg, dtype: DType, label: str) -> Ref:
         """A row-major tensor that holds the number ``fill`` everywhere."""

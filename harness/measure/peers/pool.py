@@ -66,8 +66,8 @@ class PeerPool(Closing):
         alone = (*on.environment, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
         self._own = [Pool([on], seconds, cache) for _ in range(processes - (first is not None))]
         self._workers = self._own if first is None else [first, *self._own]
-        warming = cores(min(jobs, _MOST_WARMING), alone, _INDUCTOR, BESIDE_TIMING, on.host)
-        self._warming = Pool(warming, seconds, cache)
+        alike = Device("", alone, _INDUCTOR, niceness=BESIDE_TIMING, host=on.host)
+        self._warming = Pool(cores(min(jobs, _MOST_WARMING), alike), seconds, cache)
         if self._tuned:
             self._warming.start()  # imports take seconds
             # And in the process that compares, the first compilation: while code is generated.

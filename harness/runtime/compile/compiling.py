@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from harness.devices.job import Context, Host, Job, cores, tried
+from harness.devices.job import Context, Device, Host, Job, cores, tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.records.metrics import StaticMetrics
@@ -44,7 +44,8 @@ class CompilePool(Pool):
         self, workers: int, cache: Path | None = None, niceness: int = 0, host: Host | None = None
     ) -> None:
         imports = ("harness.runtime.compile.quick",)
-        super().__init__(cores(workers, (), imports, niceness, host), _SECONDS, cache)
+        alike = Device("", imports=imports, niceness=niceness, host=host)
+        super().__init__(cores(workers, alike), _SECONDS, cache)
 
     def metrics_each(
         self, jobs: Sequence[CompileJob]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.devices.job import Job, cores
+from harness.devices.job import Device, Job, cores
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 
@@ -65,8 +65,8 @@ class InterpreterPool(Pool):
     """``workers`` processes that interpret kernels. They take a few seconds to start."""
 
     def __init__(self, workers: int, cache: Path | None = None) -> None:
-        imports = ("harness.runtime.interpret.interpreting",)
-        super().__init__(cores(workers, _ENVIRONMENT, imports), _SECONDS, cache)
+        alike = Device("", _ENVIRONMENT, ("harness.runtime.interpret.interpreting",))
+        super().__init__(cores(workers, alike), _SECONDS, cache)
 
     def launch(self, module_text: str, args: Sequence[Any], config: Config | None = None) -> None:
         """Run one kernel on CPU tensors; the ones it writes are changed in place."""

@@ -121,21 +121,16 @@ class SelectedKernels:
         return [job for name, job in names.items() if not binaries.path(cache, name).is_file()]
 
 
-@dataclass(eq=False, slots=True)
 class SelectedKernel:
     """One kernel. ``kernel(stream, *args)`` enqueues it; the first time it is compiled, and
     with a timer tuned. Raises ``NoTritonConfigsError`` then when no candidate compiles."""
 
-    text: str
-    owner: SelectedKernels
-    config: Config | None = None
-    kernel: Kernel = field(init=False)
-    loaded: modules.LoadedModule = field(init=False)
-    _launchers: dict[tuple[int, ...], Launcher] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        cache, own = self.owner.cache, (self._first_launch, self._misaligned, self._failed)
-        self.loaded, self.kernel = modules.load(self.text, cache), launching(cache)(*own)
+    def __init__(self, text: str, owner: SelectedKernels) -> None:
+        self.text, self.owner, self.loaded = text, owner, modules.load(text, owner.cache)
+        self.config: Config | None = None
+        own = self._first_launch, self._misaligned, self._failed
+        self.kernel: Kernel = launching(owner.cache)(*own)
+        self._launchers: dict[tuple[int, ...], Launcher] = {}
 
     def _first_launch(self, stream: int, *args: Any) -> None:
         """Choose a configuration, then launch. Where there are sizes among the arguments, every

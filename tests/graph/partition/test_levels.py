@@ -10,7 +10,7 @@ from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.graph.lowering import supports_node
 from harness.graph.model import Graph, Ref
-from harness.graph.partition.levels import Layout, analyse
+from harness.graph.partition.levels import Layout
 from harness.graph.partition.regions import partition
 from tests.graph.building import GraphBuilder
 from tests.graph.partition.test_regions import check, names
@@ -18,7 +18,7 @@ from tests.graph.partition.test_regions import check, names
 
 def layout_of(graph: Graph) -> Layout:
     """The nodes as they come out of what the compiler itself has lowerings for."""
-    return analyse(graph, functools.partial(supports_node, types=graph.types()))
+    return Layout(graph, functools.partial(supports_node, types=graph.types()))
 
 
 def part(b: GraphBuilder, of: Ref, number: int, name: str) -> Ref:
