@@ -206,8 +206,6 @@ def _ends(value: ir.Value, known: Simplifier) -> tuple[ib.Bound, ib.Bound]:
         return known.bounds(value.index)
     low, high = value_bounds(value, known) or (0, 0)  # of integers they are known
     if isinstance(value, ir.Compute) and value.op is Op.MINIMUM:
-        over_sizes = (
-            end for end in (_ends(arg, known)[1] for arg in value.args) if end is not None
-        )
-        return int(low), next((e for e in over_sizes if not isinstance(ib.tidy(e), int)), int(high))
+        ends = (ib.tidy(_ends(arg, known)[1]) for arg in value.args)
+        return int(low), next((e for e in ends if isinstance(e, sympy.Expr)), int(high))
     return int(low), int(high)
