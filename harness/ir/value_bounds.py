@@ -96,11 +96,11 @@ def magnitude(value: ir.Value, simplifier: Simplifier, found: Mapping[int, Most]
         case ir.Compute(dtype=DType.BOOL):
             return sympy.S.One
         case ir.Compute(op=op) if op in _GROWING and value.dtype in _EXACT and None not in parts:
+            made = sympy.Add(*parts[: 1 if op is Op.IN_RANGE else None])
             if op is Op.MUL:  # by a number, not a large one: others grow too fast
                 scaled = any(part.is_Integer and int(part) < 1 << 10 for part in parts if part)
-                return sympy.Mul(*parts) if scaled else None
-            made = sympy.Add(*parts[: 1 if op is Op.IN_RANGE else None])
-            return made if made.as_coeff_Add()[0] < 1 << 28 else None
+                made = sympy.Mul(*parts) if scaled else sympy.oo
+            return made if made.as_coeff_Add()[0] < 1 << 28 else None  # which no launch is asked
     return None
 
 

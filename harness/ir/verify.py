@@ -11,6 +11,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
+from harness.ir import index_bounds as ib
 from harness.ir import nodes as ir
 from harness.ir.affine import linear, positions
 from harness.ir.index import FloorDiv, Mod, Number
@@ -279,12 +280,12 @@ class _NestChecker:
         if indirect or any(a.size == 0 for a in self.axes):
             return
         (low, high), extent = self.simplifier.bounds(index), sympy.sympify(buffer.extent)
-        below = low is not None and low.is_negative
-        above = high is not None and (high - extent).is_nonnegative
-        # Bounds are attained where every variable occurs in one linear term, of plain sizes.
+        below, above = ib.less(low, 0), ib.less(extent - 1, high)
+        # Attained where each variable occurs in one linear term, or in several that grow alike.
         simple = self.simplifier.simplify(index)
         form = linear(simple, positions(a.var for a in self.axes))
-        single = form is not None and not any(sympy.sympify(n).is_Add for n in form.strides)
+        terms = (sympy.Add.make_args(sympy.expand(n)) for n in (form.strides if form else ()))
+        single = form and all(len({t.could_extract_minus_sign() for t in n}) == 1 for n in terms)
         if (below or above) and single and not simple.has(FloorDiv, Mod):
             what = f"the index {index} leaves {buffer.name}"
             self._fail(what, f"{low} to {high}", f"0 to {extent - 1}")

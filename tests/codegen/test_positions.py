@@ -154,6 +154,20 @@ def test_products_of_positions_do_not_decide_how_a_kernel_counts(compiler: Any) 
     assert "73856093" not in kernel[kernel.index('"WIDE"') :].partition("\n")[0]
 
 
+def test_products_of_known_positions_are_too_large_for_any_launch(compiler: Any) -> None:
+    """Which asks only how large those of unknown sizes get."""
+
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        places = (torch.arange(100) * 0.7).long() * 1000 * 1000 * 1000
+        return x[:, None] + places.double()
+
+    torch.compiler.reset()
+    compiled = torch.compile(scaled, backend=compiler, dynamic=True)
+    for size in (3, 7):
+        x = torch.randn(size, dtype=torch.float64)
+        torch.testing.assert_close(compiled(x), scaled(x))
+
+
 @pytest.mark.parametrize("odd", [False, True])
 def test_what_divides_halves_of_a_row_is_known(odd: bool, compiler: Any) -> None:
     """Rotary embeddings: that rows have an even length is not checked."""

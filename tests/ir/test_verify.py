@@ -310,3 +310,23 @@ def test_a_variable_in_several_terms_does_not_attain_both_their_bounds() -> None
     verify(summed(sympy.expand(I0 + R0 * (s0 - 1))))
     with pytest.raises(InvalidProgram, match="leaves x"):
         verify(summed(I0 - 1))
+
+
+@pytest.mark.parametrize("wrong", [-1, 1])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_variable_in_several_terms_that_grow_alike_attains_their_bounds(
+    more: int, wrong: int
+) -> None:
+    """Rows of a tensor that is padded."""
+    s0, row = size_symbol("s0"), size_symbol("s0") + more
+    axes = Axis(I0, s0), Axis(I1, row)
+    source = Buffer("x", DType.F32, (s0, row), (row, sympy.S.One), Role.INPUT, "x")
+    result = Buffer("y", DType.F32, (s0, row), (row, sympy.S.One), Role.OUTPUT, "y")
+
+    def copied(index: sympy.Expr) -> Program:
+        store = Store("y", I0 * row + I1, B.load("x", index, DType.F32))
+        return Program("rows", (source, result), (Nest("copy", axes, (), (store,), ()),), ("y",))
+
+    verify(copied(sympy.expand(I0 * row + I1)))
+    with pytest.raises(InvalidProgram, match="leaves x"):
+        verify(copied(I0 * row + I1 + wrong))
