@@ -16,6 +16,7 @@ from harness.decisions import UNDECIDED
 from harness.errors import HarnessError, unknown
 from harness.files import holds, write_atomically
 from harness.report import output
+from harness.report.kernels import left_to_torch
 from harness.report.output import Report
 from harness.runtime.compile.binary import SUFFIX
 from harness.runtime.compile.compiling import CompileJob, CompilePool
@@ -168,9 +169,8 @@ def explain(
     harness explain llama_block_forward --node mul_3
     harness explain llama_block_forward --stages stages/
     """
-    options = answer.options
-    chosen = find_target(target or options.target)
-    files = find_graphs(options, suite, [graph])
+    chosen = find_target(target or answer.options.target)
+    files = find_graphs(answer.options, suite, [graph])
     documents, known = [], dict[str, None]()
     with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
@@ -180,34 +180,32 @@ def explain(
             known |= dict.fromkeys(node.name for node in found.nodes)
     for wrong in (node for node in nodes or () if node not in known):
         raise unknown("there is no such node", wrong, known, graph, "see all: leave --node out")
-    answer.tell(
-        Report(
-            lambda: [block for document in documents for block in _blocks(document)],
-            lambda: {"graphs": documents},
-        )
-    )
+    document = {"graphs": documents}
+    answer.tell(Report(lambda: [*itertools.chain(*map(_blocks, documents))], lambda: document))
 
 
 def _explained(
     graph: Graph, target: Target, nodes: Sequence[str], folder: Path | None
 ) -> dict[str, Any]:
     from harness.hooks import StageFiles, StageTimes
-    from harness.pipeline import STAGES, compile_graph
+    from harness.pipeline import compile_graph
 
     times = StageTimes()
     hooks = (times,) if folder is None else (times, StageFiles(folder))
     found = compile_graph(graph, target, UNDECIDED, hooks)
-    made = [(one.region.name, one.schedule) for one in found.regions if one.schedule is not None]
-    regions = [_region(name, schedule, nodes) for name, schedule in made]
+    regions = (_region(r.region.name, r.schedule, nodes) for r in found.regions if r.schedule)
     return {
         "name": graph.name,
         "stages": [
             {"name": stage, "runs": times.runs[stage], "seconds": times.seconds[stage]}
-            for stage in STAGES
-            if stage in times.runs
+            for stage in times.runs
         ],
         "folder": None if folder is None else str(folder),
         "regions": [region for region in regions if region["kernels"]],
+        "library_calls": [
+            {"operator": operator, "count": count, "reason": reason}
+            for operator, count, reason in (() if nodes else found.report().library_calls)
+        ],
         "failures": [str(failure.error) for failure in found.failures],
     }
 
@@ -230,7 +228,6 @@ def _region(name: str, schedule: Schedule, nodes: Sequence[str]) -> dict[str, An
     }
 
 
-_REDUCTION = "  {name}  [{numel} × {rnumel}]  "
 _STAGES = (
     Column("stage", lambda row: row["name"], least=12),
     Column("runs", lambda row: str(row["runs"]), right=True, least=6),
@@ -243,12 +240,13 @@ def _blocks(document: dict[str, Any]) -> Iterator[Block]:
     for region in document["regions"]:
         lines += ["", f"{region['name']}: {plural(len(region['kernels']), 'kernel')}"]
         for kernel in region["kernels"]:
-            form = "  {name}  [{numel}]  " if kernel["rnumel"] == "1" else _REDUCTION
-            lines.append(form.format(**kernel) + ", ".join(kernel["origins"]))
+            size = kernel["numel"] + ("" if kernel["rnumel"] == "1" else f" × {kernel['rnumel']}")
+            lines.append(f"  {kernel['name']}  [{size}]  {', '.join(kernel['origins'])}")
         if region["rejections"]:
             lines.append("  kept apart:")
         row = "    {first_group} ({first}) | {second_group} ({second}): {condition}: {reason}"
         lines += [row.format(**rejection) for rejection in region["rejections"]]
+    lines += ["", *left_to_torch(document["library_calls"])] if document["library_calls"] else []
     lines += [f"not generated: {failure}" for failure in document["failures"]]
     yield from map(Text, lines)
     if document["folder"] is not None:

@@ -79,7 +79,7 @@ class Suite:
         known = {called: one for one in self.entries for called in (one.name, *one.graph_names)}
         if name in known:
             return known[name]
-        what, remedy = f"suite {self.name} has no graph {name}", "harness list shows all graphs"
+        what, remedy = f"suite {self.name} has no graph {name}", "harness list, or name its file"
         names = [*known, *(() if nearest(name, known) else more)]
         raise unknown(what, name, names, remedy=remedy, most=len(known))
 

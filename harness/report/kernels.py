@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,17 +92,18 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
     for note in alike:
         count = sum(_unchecked(row) == note for row in rows)
         found.append(Text(f"  {plural(count, 'kernel')} not checked: {note}", wrapped=True))
-    told = [*_library_calls(graph), *(f"  timed both ways: {choice}" for choice in graph.choices)]
+    told = left_to_torch(to_json(graph.library_calls))
+    told += [f"  timed both ways: {choice}" for choice in graph.choices]
     return [*found, *paragraphs(told), *_regions(graph)]
 
 
-def _library_calls(graph: GraphRecord) -> list[str]:
-    """What is left to torch, by the reason for it."""
+def left_to_torch(calls: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The library ``calls`` (operator, count, reason), by the reason for them."""
     by_reason: dict[str, list[str]] = {}
-    for call in graph.library_calls:
-        reason = call.reason.removesuffix(f" for {call.operator}") or "for no stated reason"
-        name = call.operator.removesuffix(".default")
-        by_reason.setdefault(reason, []).append(f"{name} ×{call.count}")
+    for call in calls:
+        reason = call["reason"].removesuffix(f" for {call['operator']}") or "for no stated reason"
+        name = call["operator"].removesuffix(".default")
+        by_reason.setdefault(reason, []).append(f"{name} ×{call['count']}")
     return [f"  left to torch, {why}: {', '.join(names)}" for why, names in by_reason.items()]
 
 

@@ -144,6 +144,17 @@ def test_explain(harness: Command) -> None:
     assert any(region["rejections"] for region in graph["regions"])
 
 
+def test_explain_names_what_is_left_to_torch(harness: Command) -> None:
+    """It is why a graph is in regions; a node's kernels alone are shown without it."""
+    (graph,) = harness("explain", "llama_block_forward", "--json").json()["graphs"]
+    calls = {call["operator"]: call["count"] for call in graph["library_calls"]}
+    assert calls["aten.mm.default"] == 7 and all(c["reason"] for c in graph["library_calls"])
+    assert "left to torch, no lowering: " in (out := harness("explain", "llama_block_forward").out)
+    assert "aten.mm ×7" in out
+    node = graph["regions"][0]["kernels"][0]["origins"][0]
+    assert "left to torch" not in harness("explain", "llama_block_forward", "--node", node).out
+
+
 def test_explain_of_a_node_shows_its_kernels_alone(harness: Command) -> None:
     (graph,) = harness("explain", QUICK, "--json").json()["graphs"]
     origins = [k["origins"] for region in graph["regions"] for k in region["kernels"]]
