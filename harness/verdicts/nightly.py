@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.errors import NoDevice, RecordError, UnknownName, UsageError
 from harness.files import readable
-from harness.history import lookup, nights, store
+from harness.history import nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
@@ -262,8 +262,8 @@ class _Night:
         the same text. The newest run's times are not tonight's, so what has no other, because
         nothing in the baseline does its work, is examined again; and what failed there."""
         run, alone = sorting.b, {(g, k.name) for g, k in sorting.pairing.appeared if timed}
-        mine = lookup.runs(self.options.results, run.machine.key)
-        tried = lookup.of_commit(self.options.results, run.commit) if run.commit else []
+        mine = store.runs(self.options.results, run.machine.key)
+        tried = store.of_commit(self.options.results, run.commit) if run.commit else []
         known: dict[bool, dict[tuple[str, str, str], KernelRecord]] = {False: {}, True: {}}
         paths = dict.fromkeys([*mine[-1:], *(path for path in tried if path in mine)])
         for one in readable(

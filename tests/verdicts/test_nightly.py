@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NoDevice, RecordError, UsageError
-from harness.history import lookup, nights, store
+from harness.history import nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.nights import Change, Light, Night
 from harness.measure.noise.judge import Rules
@@ -97,7 +97,7 @@ def test_the_cause_rests_on_what_the_night_measured(world: World) -> None:
     before = world.start()
     slow(world, 3, 0.021)
     found = world.night()
-    after = store.load(lookup.find(world.results, found.run))
+    after = store.load(store.find(world.results, found.run))
     recorded = compare(Side("a", before), Side("b", after), Rules())
     assert explain_one(recorded, "k3").label is Label.UNSURE
     one = explain_one(as_judged(recorded, found), "k3")
