@@ -320,10 +320,8 @@ def paired(
         launcher.resources()
         return Work(launcher, shared[key])
 
-    launches: dict[str, Launch] = {}
-    for name in ("a", "b") if job.a_first else ("b", "a"):
-        side = job.a if name == "a" else job.b
-        launches[name] = _together([(work(kernel), kernel.launches) for kernel in side])
+    sides = (("a", job.a), ("b", job.b))[:: 1 if job.a_first else -1]
+    launches = {name: _together([(work(k), k.launches) for k in side]) for name, side in sides}
     found = timer.compare(launches, job.budget_ms, job.width)
     return PairSamples(found["a"], found["b"])
 
