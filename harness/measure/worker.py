@@ -29,8 +29,7 @@ from harness.records.machine import current_uuid, fingerprint
 from harness.records.timing import METHOD, Launch, Timer, Work
 from harness.records.trials import Outcome, Trial, Tuned
 from harness.runtime import module as modules
-from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.compile.static import untuned
+from harness.runtime.compile.static import CompilePool, untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import lacks_memory, result

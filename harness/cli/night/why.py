@@ -26,7 +26,7 @@ from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.records.timing import METHOD
 from harness.report.why import bisect_report, why_report
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.session.entries import find_graphs
 from harness.target import find_target
 from harness.verdicts import bisecting, confirming, generating
