@@ -29,7 +29,7 @@ from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup
 from harness.target import Target
 from harness.tiling.build import plan
-from harness.tiling.turned import turned
+from harness.tiling.memory import turned
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -36,8 +36,7 @@ from harness.heuristics.cooperative import PROGRAMS, RSPLIT  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.compile.compiling import CompilePool  # noqa: E402
-from harness.runtime.compile.static import CompileJob  # noqa: E402
+from harness.runtime.compile.static import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.launch.launcher import Launcher  # noqa: E402
 from harness.target import H200  # noqa: E402
 

@@ -257,7 +257,7 @@ def main() -> int:
 
 def compile_ahead(texts: list[str], target: Any, cache: Path, jobs: int) -> None:
     """Every kernel's first configuration, in parallel."""
-    from harness.runtime.compile.compiling import CompileJob, CompilePool
+    from harness.runtime.compile.static import CompileJob, CompilePool
     from harness.runtime.module import load
 
     with CompilePool(jobs, cache) as pool:

@@ -51,7 +51,7 @@ from harness.pipeline import compile_graph  # noqa: E402
 from harness.records.run import Check  # noqa: E402
 from harness.records.timing import METHOD  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
+from harness.runtime.compile.static import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
 from harness.runtime.tune.autotune import Compiler, Settings, tune  # noqa: E402
 from harness.runtime.tune.race import failure  # noqa: E402

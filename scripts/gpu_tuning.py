@@ -36,7 +36,7 @@ from harness.heuristics.facts import Config, Facts  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.records.trials import Resources, Trial, Tuned  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
+from harness.runtime.compile.static import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.tune.autotune import Compiler, Ready, Settings, tune  # noqa: E402
 from harness.runtime.tune.race import failure  # noqa: E402
 from harness.runtime.tune.saved import free_room  # noqa: E402

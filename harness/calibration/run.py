@@ -18,7 +18,7 @@ from harness.measure.jobs import DeviceFacts, Effort, Follow, fresh_processes, g
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
 from harness.records.run import fields, one_line
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.session.entries import Entry
 
 

@@ -18,7 +18,7 @@ from harness.calibration import record as calibrations
 from harness.calibration.judging import GROUPS, share
 from harness.calibration.record import Share
 from harness.files import readable
-from harness.history import lookup, store
+from harness.history import store
 from harness.measure.noise.controls import LEAST
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Rules, Verdict, judge
@@ -105,7 +105,7 @@ def _tables(a: Measurement, b: Measurement, rules: Rules) -> Iterator[list[str]]
 def recorded(results: Path) -> Iterator[Measurement]:
     """Every whole measurement of several processes below ``results``; what cannot be read or was
     made elsewhere is left out."""
-    ours = (path for path in lookup.runs(results) if not lookup.is_imported(path))
+    ours = (path for path in store.runs(results) if not store.is_imported(path))
     for run in readable(store.load, ours):
         kernels = _of_run(run)
         if not run.dirty and kernels:

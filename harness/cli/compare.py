@@ -21,7 +21,7 @@ from harness.options import project_root
 from harness.report.comparison import View, chosen, comparison_report
 from harness.report.static import chosen as chosen_binaries
 from harness.report.static import static_report
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.session.entries import find_graphs
 from harness.target import find_target
 from harness.verdicts import comparing, confirming

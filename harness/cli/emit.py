@@ -19,8 +19,7 @@ from harness.report import output
 from harness.report.kernels import left_to_torch
 from harness.report.output import Report
 from harness.runtime.compile.binary import SUFFIX
-from harness.runtime.compile.compiling import CompileJob, CompilePool
-from harness.runtime.compile.static import compiled_binary, untuned
+from harness.runtime.compile.static import CompileJob, CompilePool, compiled_binary, untuned
 from harness.runtime.module import load
 from harness.session.entries import FileEntry, GraphFile, UserEntry, find_graphs, is_user_file, read
 from harness.table import Block, Column, Table, Text, plural

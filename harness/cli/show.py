@@ -19,7 +19,7 @@ from harness.corpus.model import CORPUS
 from harness.corpus.store import Corpus
 from harness.errors import RecordError, UsageError, unknown
 from harness.graph.suite import load_suite
-from harness.history import accumulated, index, lookup, store
+from harness.history import accumulated, index, store
 from harness.options import Options
 from harness.records.names import find, is_chosen
 from harness.records.run import Run, fields
@@ -68,7 +68,7 @@ def show(
     harness show --by all --baseline inductor --unchanged
     """
     answer.recover()
-    path = lookup.find(answer.options.results, run)
+    path = store.find(answer.options.results, run)
     found = chosen(store.load(path), answer.only)
     answer.note_nothing_like(found.graphs, "graph or kernel of the run")
     if kernel is not None:
@@ -103,7 +103,7 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchange
     compilers = {row.compiler for graph in run.graphs for row in graph.regions}
     other: Run | str | None = baseline
     if baseline is not None and baseline not in compilers:
-        other = store.load(lookup.find(options.results, baseline))
+        other = store.load(store.find(options.results, baseline))
     return standings_report(rollup.standings(corpus, run, by, other), by, baseline or "")
 
 
@@ -300,5 +300,5 @@ def require_runs(results: Path) -> index.Index:
     """As ``indexed``; raises ``UnknownName`` too where there are no runs at all."""
     found = indexed(results)
     if not found.runs:
-        raise lookup.no_runs(results)
+        raise store.no_runs(results)
     return found

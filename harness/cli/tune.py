@@ -11,7 +11,7 @@ from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import HarnessError, NoDevice, unknown
 from harness.files import readable
-from harness.history import lookup, store
+from harness.history import store
 from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
 from harness.options import Options
@@ -131,7 +131,7 @@ def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None)
 def _recorded(answer: Answer, graph: str, suite: str, name: str) -> int:
     """Show the tunings of a recorded run."""
     options = answer.options
-    path = lookup.find(options.results, name)
+    path = store.find(options.results, name)
     run = store.load(path)
     earlier = _latest(options, run.machine.key, before=path.name)
     names = _graphs_of(options, graph, suite, run)
@@ -164,7 +164,7 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
 def _latest(options: Options, machine: str, before: str = "") -> Run | None:
     """The newest run of this machine that can be read, of those whose file name comes
     ``before`` another's (empty: of all)."""
-    mine = [p for p in lookup.runs(options.results, machine) if not before or p.name < before]
+    mine = [p for p in store.runs(options.results, machine) if not before or p.name < before]
     return next(
         readable(store.load, reversed(mine), lambda why: output.note(f"not used: {why}")), None
     )

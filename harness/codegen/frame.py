@@ -142,11 +142,9 @@ def numbered_in_x(plan: KernelPlan) -> bool:
 def in_whole_blocks(plan: KernelPlan) -> bool:
     """Whether programs that share all of a tensor of unknown size have a loop without a mask, in
     whole vectors, before what is left of a block: 6 million odd elements took 1.7 of the time."""
-    one = plan.tiles[0].numel == 1 and bool(plan.extents) and plan.aligned is None
-    one &= isinstance(plan.workspace, SharedRows)
-    return (
-        one and plan.facts.chunked > 0 and plan.facts.hint is not Hint.OUTER and not plan.facts.run
-    )
+    facts, one = plan.facts, plan.tiles[0].numel == 1 and bool(plan.extents)
+    one &= isinstance(plan.workspace, SharedRows) and plan.aligned is None
+    return one and facts.chunked > 0 and facts.hint is not Hint.OUTER and not facts.run
 
 
 def index_lines(plan: KernelPlan) -> list[str]:

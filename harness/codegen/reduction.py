@@ -251,11 +251,9 @@ class Reducer:
         if dtype.is_float:  # zeros of both signs are equal
             value = self._once(f"{value} + 0.0")
         key = self._key(reduce.kind, dtype, value) if dtype.is_float else value
-        wide = dtype.itemsize == 8
-        worst = LOWEST[wide] if biggest else HIGHEST[wide]
-        if guard and self._mask:
-            key = self._once(self._guarded(key, worst))
-        mask = self._mask if guard else None
+        mask, worst = self._mask if guard else None, LOWEST if biggest else HIGHEST
+        if mask:
+            key = self._once(self._guarded(key, worst[dtype.itemsize == 8]))
 
         def first(key: str, index: str, far: str, mask: str | None = None) -> tuple[str, str]:
             best = self._once(self._reduce("tl.max" if biggest else "tl.min", key))
@@ -406,9 +404,8 @@ class Reducer:
 
     def _softmax_block(self, group: Sequence[Reduce], arg: Var) -> None:
         dtype = group[0].dtype
-        value = masked = self._once(self.body.whole(arg, dtype))
-        if self._mask:
-            masked = self._once(self._guarded(value, 'float("-inf")'))
+        value = self._once(self.body.whole(arg, dtype))
+        masked = self._once(self._guarded(value, 'float("-inf")'))
         best = self._once(self._float_extreme(ReduceKind.MAX, dtype, masked))
         roots = store_roots(self.body.frame.plan.stores)
         shared = any(isinstance(v, Compute) and v.op is Op.EXP for v in walk(roots))

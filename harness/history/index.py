@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from harness.errors import RecordError, reason
 from harness.files import write_atomically
-from harness.history import lookup, schema, store
+from harness.history import schema, store
 from harness.records import metrics
 from harness.records.names import some
 from harness.records.run import EMPTY, TWICE, Run, fields, from_json, to_json
@@ -132,9 +132,9 @@ def refresh(results: Path) -> Index:
         rows = whole.unify_dictionaries().combine_chunks()
         runs |= {run.file: run for run, _ in read}
         _write_index(results / FOLDER, list(runs.values()), rows)
-    places = {str(file): n for n, file in enumerate(lookup.in_order(map(Path, runs)))}
+    places = {str(file): n for n, file in enumerate(store.in_order(map(Path, runs)))}
     order = sorted(runs.values(), key=lambda run: places[run.file])
-    if ahead := [run.file for run in order if lookup.is_ahead(Path(run.file).name)]:
+    if ahead := [run.file for run in order if store.is_ahead(Path(run.file).name)]:
         said = f"{plural(len(ahead), 'run')} dated later than now, by a clock that was wrong"
         notes = (*notes, f"{said}: older than all others here ({some(ahead)})")
         order = [replace(run, created="" if run.file in ahead else run.created) for run in order]

@@ -21,7 +21,7 @@ import msgspec
 
 from harness.errors import UsageError
 from harness.files import read_error, slug, write_atomically, write_error
-from harness.history import lookup, store
+from harness.history import store
 from harness.history.changes.waivers import COMMIT
 from harness.measure.jobs import PairSamples
 from harness.records.causes import version_changes
@@ -272,7 +272,7 @@ def path_of(results: Path, machine: str, name: str) -> Path:
 
 def nights(results: Path, machine: str = "*") -> list[Path]:
     """The files of all nights below ``results``, oldest first."""
-    return lookup.in_order(results.glob(f"{machine}/{FOLDER}/*{SUFFIX}"))
+    return store.in_order(results.glob(f"{machine}/{FOLDER}/*{SUFFIX}"))
 
 
 def save(results: Path, night: Night) -> Path:
@@ -346,7 +346,7 @@ def find_baseline(
     run. A run without kernels if there is none. Raises ``RecordError`` for a run file that is gone.
     """
     if given is not None:
-        return store.load(lookup.find(results, given)), ""
+        return store.load(store.find(results, given)), ""
     others = sorted(path.parent for path in results.glob(f"*/{BASELINE}"))
     for folder in dict.fromkeys([results / machine.key, *others]):
         if (known := read_baseline(folder)) is not None:
@@ -356,8 +356,8 @@ def find_baseline(
                 return run, ""
             if alike:
                 return run, f"compared with the baseline of {folder.name}"
-    for path in reversed(lookup.runs(results, machine.key)):
-        if not lookup.is_imported(path):
+    for path in reversed(store.runs(results, machine.key)):
+        if not store.is_imported(path):
             run = store.load(path)
             if run.complete and run.kernels and not run.dirty:
                 return run, "no run was accepted yet: compared with the newest"

@@ -16,7 +16,7 @@ from harness.errors import HarnessError, NoDevice, WorkerDied
 from harness.measure import jobs as device_jobs
 from harness.measure.jobs import DeviceFacts, Effort, PairJob, PairSamples, TimedKernel
 from harness.records.run import one_line
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.runtime.module import config_from_dict
 
 

@@ -29,8 +29,7 @@ from harness.records.machine import current_uuid, fingerprint
 from harness.records.timing import METHOD, Launch, Timer, Work
 from harness.records.trials import Outcome, Trial, Tuned
 from harness.runtime import module as modules
-from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.compile.static import untuned
+from harness.runtime.compile.static import CompilePool, untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import lacks_memory, result
@@ -320,10 +319,8 @@ def paired(
         launcher.resources()
         return Work(launcher, shared[key])
 
-    launches: dict[str, Launch] = {}
-    for name in ("a", "b") if job.a_first else ("b", "a"):
-        side = job.a if name == "a" else job.b
-        launches[name] = _together([(work(kernel), kernel.launches) for kernel in side])
+    sides = (("a", job.a), ("b", job.b))[:: 1 if job.a_first else -1]
+    launches = {name: _together([(work(k), k.launches) for k in side]) for name, side in sides}
     found = timer.compare(launches, job.budget_ms, job.width)
     return PairSamples(found["a"], found["b"])
 

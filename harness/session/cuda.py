@@ -20,7 +20,7 @@ from harness.measure.timer.state import Reading
 from harness.records.timing import METHOD
 from harness.records.trials import Outcome, Way
 from harness.runtime.compile import binary
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
 from harness.runtime.tune.space import CandidateJob

@@ -28,7 +28,7 @@ from harness.records.machine import commit_of, fingerprint
 from harness.records.run import Machine, Run
 from harness.records.timing import METHOD
 from harness.runtime.compile.cache import usable
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.session import ahead, cuda
 from harness.session.cuda import CudaDevice

@@ -28,7 +28,7 @@ from harness.records import metrics, modules
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, GraphRecord, KernelRecord, one_line
 from harness.records.timing import Samples
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session import model

@@ -21,7 +21,7 @@ from harness.records.metrics import StaticMetrics
 from harness.records.run import fields, one_line
 from harness.records.trials import Trial, Tuned
 from harness.runtime.compile.cache import usable
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.runtime.module import config_dict, load
 from harness.runtime.tune.search import search_named
 from harness.session.cuda import CudaDevice

@@ -32,7 +32,6 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.narrow import in_32_bits
 from harness.tiling.passes import (
     alternatives,
     components,
@@ -42,7 +41,7 @@ from harness.tiling.passes import (
 )
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
-from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
+from harness.tiling.rewrite import Inliner, contains_reduce, in_32_bits, with_exact_copies
 from harness.tiling.sharing import shared_rows
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
 from harness.tiling.space import Space

@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.errors import RecordError, UnknownName, UsageError, unknown
 from harness.files import read_text, readable
-from harness.history import lookup, store
+from harness.history import store
 from harness.history.commits import tree as commit_tree
 from harness.history.commits.order import where_commits_are
 from harness.ir.reach import grouped
@@ -44,20 +44,20 @@ CompileAt = Callable[[str | None, str], Side]
 argument is the side's name."""
 
 
-def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
+def find_sides(results: Path, names: Sequence[str], run: str = store.LATEST) -> list[Side]:
     """The sides called ``names``. Two compilers are taken from ``run``. Raises ``UnknownName`` for
     a name that is nothing of what a side can be, and for a compiler that the run has no regions of.
     """
     # Plain words that name no run; a folder of that name is not asked.
-    plain = all(n.replace("-", "_").isidentifier() and n != lookup.LATEST for n in names)
-    maybe = plain and not any(p.stem.startswith(tuple(names)) for p in lookup.runs(results))
+    plain = all(n.replace("-", "_").isidentifier() and n != store.LATEST for n in names)
+    maybe = plain and not any(p.stem.startswith(tuple(names)) for p in store.runs(results))
     sure = maybe and _are_compilers(names)  # a checkout has a folder called harness, too
-    if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
-        path = lookup.find(results, run)
+    if maybe and (sure or run != store.LATEST or store.runs(results)):
+        path = store.find(results, run)
         try:
             whole = store.load(path)
         except RecordError:
-            if sure or run != lookup.LATEST:
+            if sure or run != store.LATEST:
                 raise  # else the names may be commits all the same
         else:
             if sure or set(names) & set(compilers(whole)):
@@ -67,15 +67,15 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
 
 def find_side(results: Path, name: str) -> Side:
     """The side called ``name``: modules where it is a Python file or a folder of them, else a run
-    by any name that ``lookup.find`` takes, else the runs of the commit that git knows by it: the
+    by any name that ``store.find`` takes, else the runs of the commit that git knows by it: the
     newest, and with it those that can be pooled with it."""
     path = Path(name)
     if path.suffix == ".py" or path.is_dir():
         return modules_side(path)
-    if of_commit := lookup.of_commit(results, name):
+    if of_commit := store.of_commit(results, name):
         return _pooled(name, of_commit)
     try:
-        found = lookup.find(results, name)
+        found = store.find(results, name)
     except (UnknownName, UsageError) as unclear:
         return _of_commit(results, name, unclear)
     return Side(name, store.load(found), str(found))
@@ -88,7 +88,7 @@ WORKTREE = "worktree"
 def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Callable[[], Side]:
     """The side called ``name`` for a comparison without times: modules, a run by its own name, or a
     commit (or ``worktree``), compiled with ``compile_at`` once it is called."""
-    by_run = name == lookup.LATEST or any(p.stem.startswith(name) for p in lookup.runs(results))
+    by_run = name == store.LATEST or any(p.stem.startswith(name) for p in store.runs(results))
     known = Path(name).exists() or by_run
     commit = None if known or name == WORKTREE else resolve_commit(Path.cwd(), name)
     if commit or (name == WORKTREE and not known):
@@ -110,7 +110,7 @@ def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
     several are, which stands where they are not of one commit."""
     commit = resolve_commit(Path.cwd(), name)
     several = not isinstance(unclear, UnknownName)
-    if several and not (commit and lookup.of_commit(results, commit)):
+    if several and not (commit and store.of_commit(results, commit)):
         raise unclear
     if commit is None:
         raise UnknownName(
@@ -121,7 +121,7 @@ def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
             remedy=f"{where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
             "harness compare harness inductor",
         ) from unclear
-    if not (found := lookup.of_commit(results, commit)):
+    if not (found := store.of_commit(results, commit)):
         raise UnknownName(
             "no run of this commit is recorded here",
             where=str(results),

@@ -183,7 +183,7 @@ def _static() -> list[str]:
 def _add_static(
     modules: Sequence[Emitted], kernels: dict[str, Row], overlay: Overlay, options: Options
 ) -> list[str]:
-    from harness.runtime.compile.compiling import CompileJob, CompilePool
+    from harness.runtime.compile.static import CompileJob, CompilePool
     from harness.target import TARGETS
 
     with CompilePool(options.jobs, options.kept_cache) as pool:

@@ -16,7 +16,7 @@ from harness.heuristics.facts import Config
 from harness.records.metrics import StaticMetrics
 from harness.runtime import module as loading
 from harness.runtime.compile import static
-from harness.runtime.compile.compiling import CompileJob
+from harness.runtime.compile.static import CompileJob
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.target import H100
 from harness.tiling.plan import Category

@@ -23,7 +23,7 @@ from harness.records.metrics import StaticMetrics
 from harness.records.trials import Outcome, Way
 from harness.runtime import module as loading
 from harness.runtime.compile import static
-from harness.runtime.compile.compiling import CompileJob
+from harness.runtime.compile.static import CompileJob
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.target import H100
 from tests.codegen.kernels import loads

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RecordError
-from harness.history import journal, lookup, store
+from harness.history import journal, store
 from harness.history.journal import Journal
 from harness.records.run import SCHEMA_VERSION, Run
 from tests.history.examples import KERNEL, failed, run
@@ -110,7 +110,7 @@ def test_runs_started_in_the_same_second_are_two_runs(tmp_path: Path) -> None:
     assert len({one.id for one in found}) == 3
     commit = run().id.rpartition("-")[2]
     assert {one.id.rpartition("-")[2] for one in found} == {commit}, "a commit is still read off"
-    assert lookup.runs(tmp_path) == sorted(paths, key=str), "in the order of their start"
+    assert store.runs(tmp_path) == sorted(paths, key=str), "in the order of their start"
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordError, UsageError
-from harness.history import index, lookup, schema, store
+from harness.history import index, schema, store
 from harness.imports import reading
 from harness.records.run import Machine, Run
 from tests.imports.tool_files import COMMIT, asv_results, pytest_document
@@ -91,10 +91,10 @@ def test_an_imported_run_is_never_the_latest(tmp_path: Path) -> None:
     ((_, imported),) = reading.read([asv_results(tmp_path / "asv")]).runs
     results = tmp_path / "results"
     path = reading.save(results, imported)
-    assert lookup.find(results) == path, "there is no other"
+    assert store.find(results) == path, "there is no other"
     ours = store.save(results, Run("20250101-000000-abc", "", Machine("box"), ""))
-    assert lookup.find(results) == ours, "though it is older"
-    assert lookup.find(results, imported.id) == path, "by its name it is found"
+    assert store.find(results) == ours, "though it is older"
+    assert store.find(results, imported.id) == path, "by its name it is found"
 
 
 def test_another_version_of_asv_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from harness.measure.jobs import DeviceFacts
 from harness.measure.timer.state import summary
 from harness.records.run import Check, Machine
 from harness.runtime.compile import binary
-from harness.runtime.compile.compiling import CompileJob
+from harness.runtime.compile.static import CompileJob
 from harness.runtime.tune.space import CandidateJob
 from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone

@@ -25,7 +25,7 @@ from harness.history.journal import Journal
 from harness.measure.jobs import DeviceFacts
 from harness.records.run import Machine
 from harness.runtime import device
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.session import ahead, cuda, plan, spread
 from harness.target import H100
 from tests.devices.standing_in import stand_in

@@ -28,7 +28,7 @@ from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
 from harness.runtime import device
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.session import ahead, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice

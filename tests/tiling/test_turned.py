@@ -14,7 +14,7 @@ from harness.decisions import UNDECIDED, Decisions
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.target import H200
-from harness.tiling import turned
+from harness.tiling import memory
 
 
 def softmax(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -97,7 +97,7 @@ def test_what_rows_read_across_is_copied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And the same graph with the decisions of another one is compiled alike."""
-    monkeypatch.setattr(turned, "WORTH", 0)
+    monkeypatch.setattr(memory, "WORTH", 0)
     compiler = Compiler(H200, devices=devices, fail_on_fallback=True)
     assert differences(function, make(), compiler) == []
     compiled = compiler.compiled[-1]
@@ -166,7 +166,7 @@ def softmax(
 
 def test_a_copy_shares_no_kernel_with_its_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few points may be read across by one kernel, which would need no copy."""
-    monkeypatch.setattr(turned, "WORTH", 0)
+    monkeypatch.setattr(memory, "WORTH", 0)
     kind = '"f32[60, 64]"'
     given = "".join(f"    x{n}: {kind},\n" for n in range(5))
     steps = "".join(
@@ -190,7 +190,7 @@ def rows(
 def test_what_two_kernels_read_across_in_two_ways_is_copied_for_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(turned, "WORTH", 0)
+    monkeypatch.setattr(memory, "WORTH", 0)
     graph = loads(
         """# harness graph 1
 def ways(

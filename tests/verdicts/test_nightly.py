@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NoDevice, RecordError, UsageError
-from harness.history import lookup, nights, store
+from harness.history import nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.nights import Change, Light, Night
 from harness.measure.noise.judge import Rules
@@ -22,8 +22,7 @@ from harness.runtime.module import config_from_dict
 from harness.target import H100
 from harness.verdicts import nightly
 from harness.verdicts.comparing import Comparison, Side, compare
-from harness.verdicts.night_plan import CONFIRM, CONTROLS
-from harness.verdicts.night_record import as_judged
+from harness.verdicts.night_plan import CONFIRM, CONTROLS, as_judged
 from harness.verdicts.why import Label, Why, of_kernel
 from tests.history.kernels import CONFIG
 from tests.verdicts.night_world import MACHINE, World, made, world
@@ -97,7 +96,7 @@ def test_the_cause_rests_on_what_the_night_measured(world: World) -> None:
     before = world.start()
     slow(world, 3, 0.021)
     found = world.night()
-    after = store.load(lookup.find(world.results, found.run))
+    after = store.load(store.find(world.results, found.run))
     recorded = compare(Side("a", before), Side("b", after), Rules())
     assert explain_one(recorded, "k3").label is Label.UNSURE
     one = explain_one(as_judged(recorded, found), "k3")

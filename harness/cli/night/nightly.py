@@ -19,7 +19,7 @@ from harness.cli.command import Answer, command
 from harness.cli.show import require_runs
 from harness.errors import UsageError
 from harness.files import write_atomically
-from harness.history import lookup, nights, store
+from harness.history import nights, store
 from harness.history.changes import waivers
 from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
@@ -104,8 +104,8 @@ def accept(
     results = answer.options.results
     every = nights.nights(results)
     of_night = every[-1:] if name == "latest" else [p for p in every if p.stem.startswith(name)]
-    night = nights.load(lookup.the_one(of_night, name, "nights")) if of_night else None
-    run = store.load(lookup.find(results, name if night is None else night.run))
+    night = nights.load(store.the_one(of_night, name, "nights")) if of_night else None
+    run = store.load(store.find(results, name if night is None else night.run))
     left = len(night.not_measured) + len(night.unexamined) if night else 0
     why_not = ["it was interrupted"] * (not run.complete)
     lost = sum(bool(graph.reason) for graph in run.graphs)

@@ -16,7 +16,7 @@ from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
 from harness.errors import HarnessError, UnknownName, UsageError
 from harness.files import write_atomically
-from harness.history import index, lookup, nights, store
+from harness.history import index, nights, store
 from harness.history.between import learn
 from harness.history.changes.series import arrange
 from harness.measure.noise.judge import Rules
@@ -26,14 +26,14 @@ from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.records.timing import METHOD
 from harness.report.why import bisect_report, why_report
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.session.entries import find_graphs
 from harness.target import find_target
 from harness.verdicts import bisecting, confirming, generating
 from harness.verdicts.bisecting import Bisected, ByTime, Environments, Made
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.generating import Generator, Kernel, Subject, commits, first_change
-from harness.verdicts.night_record import as_judged
+from harness.verdicts.night_plan import as_judged
 from harness.verdicts.sides import commit_side, find_side, resolve_commit
 from harness.verdicts.static_comparing import with_figures
 from harness.verdicts.why import Label, Why, of_kernel
@@ -163,7 +163,7 @@ class _Asked:
         that has the kernel. Raises ``UsageError``."""
         for newest in (dict, self._newest_names):  # asked for where no graph has its name any more
             names_now = newest()
-            for path in reversed(lookup.runs(self.options.results)):
+            for path in reversed(store.runs(self.options.results)):
                 for graph, _ in self._recorded(store.load(path)):
                     with contextlib.suppress(UnknownName):
                         now = names_now.get(graph, graph)
@@ -205,7 +205,7 @@ class _Asked:
         """The graph as a run recorded it, with configurations. Raises ``UnknownName``."""
         if run is None:
             return None
-        whole = store.load(lookup.find(self.options.results, run))
+        whole = store.load(store.find(self.options.results, run))
         of = [name for name, kernel in self._recorded(whole) if kernel.config is not None]
         for graph in whole.graphs:
             if graph.name in of:

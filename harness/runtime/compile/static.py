@@ -1,19 +1,22 @@
 """Static metrics: what a kernel costs as compiled, exact and without a GPU. Triton compiles the
 kernel for the target; the disassembler and the resource reader that its wheel ships read the
-binary. Two runs give the same numbers."""
+binary. Two runs give the same numbers. And the pool of processes that read them, or compile kernels
+ahead, side by side."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
-from harness.devices.job import Job, tried
+from harness.devices.job import Context, Device, Host, Job, cores, tried
+from harness.devices.pool import Pool
 from harness.errors import CompileFailed, HarnessError, RecordError, reason
 from harness.files import write_atomically
 from harness.heuristics.facts import Config
@@ -27,6 +30,10 @@ from harness.runtime.compile.cache import checksum, sealed, unsealed
 from harness.runtime.compile.disassembly import Binary
 from harness.target import Target
 
+_SECONDS = 180.0
+_TOGETHER = 16
+"""Kernels one worker reads together: enough that starting the disassembler (as long as
+compiling three kernels takes) is spread thin, few enough that results keep coming in."""
 _FORMAT = 4
 """Raise when the meaning of a cached entry changes."""
 _BYTES_A_REGISTER = 4
@@ -43,7 +50,7 @@ class CompileJob(Job):
     a pool it is compiled into the cache (the first candidate for None), and where that spills
     much, or does not compile, ``others`` one by one, as launches do that are not tuned."""
 
-    handler: ClassVar[str] = "harness.runtime.compile.compiling:warm"
+    handler: ClassVar[str] = "harness.runtime.compile.static:warm"
     module_text: str
     target: Target
     config: Config | None = None
@@ -281,3 +288,87 @@ def _entry(cache: Path, job: CompileJob) -> Path:
     config = None if job.config is None else modules.config_dict(job.config)
     parts = (_FORMAT, triton.__version__, target, config, job.module_text)
     return cache / "static" / f"{checksum(parts)[:40]}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsJob(Job):
+    """Answers the static metrics, or the ``HarnessError``, of each of ``kernels``."""
+
+    handler: ClassVar[str] = "harness.runtime.compile.static:measure_all"
+    kernels: tuple[CompileJob, ...]
+
+
+class CompilePool(Pool):
+    """Compiles kernels in ``workers`` processes (``niceness``, ``host``: as of ``Device``). Answers
+    are ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of a kernel alone; of
+    ``all`` and ``each``, which only compile for a later launch to find it, None or that: what fails
+    there fails again, with its reason, when it is launched."""
+
+    def __init__(
+        self, workers: int, cache: Path | None = None, niceness: int = 0, host: Host | None = None
+    ) -> None:
+        imports = ("harness.runtime.compile.quick",)
+        alike = Device("", imports=imports, niceness=niceness, host=host)
+        super().__init__(cores(workers, alike), _SECONDS, cache)
+
+    def metrics_each(
+        self, jobs: Sequence[CompileJob]
+    ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
+        """(index, answer) as they finish. What the cache knows needs no worker."""
+        unknown = []
+        for index, job in enumerate(jobs):
+            found = known(job, self.cache)
+            if found is None:
+                unknown.append(index)
+            else:
+                yield index, found
+        # Of jobs that were lost together with their worker, one is to blame: each alone, then.
+        lost: list[int] = []
+        size = min(_TOGETHER, -(-len(unknown) // self.workers))
+        yield from self._together(jobs, unknown, size, lost)
+        yield from self._together(jobs, lost, 1, [])
+
+    def _together(
+        self, jobs: Sequence[CompileJob], indices: Sequence[int], size: int, lost: list[int]
+    ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
+        """Answers, ``size`` jobs going to a worker at a time. Where such a group fails as a
+        whole its jobs are added to ``lost``; a single job's failure is its answer."""
+        groups = [indices[at : at + size] for at in range(0, len(indices), max(1, size))]
+        packed = [MetricsJob(tuple(jobs[i] for i in group)) for group in groups]
+        for number, answer in self.each(packed):
+            group = groups[number]
+            if not isinstance(answer, HarnessError):
+                yield from zip(group, answer, strict=True)
+            elif len(group) == 1:
+                yield group[0], answer
+            else:
+                lost.extend(group)
+
+    def metrics(
+        self, jobs: Sequence[CompileJob], follow: Callable[[int, int], None] = lambda *_: None
+    ) -> list[StaticMetrics | HarnessError]:
+        """Answers in the order of the jobs; ``follow`` hears how far it is."""
+        found = {}
+        for index, answer in self.metrics_each(jobs):
+            found[index] = answer
+            follow(len(found), len(jobs))
+        return [found[index] for index in range(len(jobs))]
+
+
+def measure_all(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessError]:
+    """The handler of ``MetricsJob``."""
+    return measure(job.kernels, context.cache)
+
+
+def warm(context: Context, job: CompileJob) -> None:
+    """The handler of ``CompileJob``."""
+    loaded = modules.load(job.module_text, context.cache)
+    compiled = functools.partial(compiled_binary, loaded, job.target, cache=context.cache)
+    *first, last = (job.config or loaded.configs[0], *job.others)
+    for config in first:
+        made = tried(compiled, config)
+        if isinstance(made, KernelBinary):
+            _, stack = disassembly.resources(made.cubin, made.name)
+            if not spills_much(stack, job.target):
+                return
+    compiled(last)

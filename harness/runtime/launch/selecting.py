@@ -20,8 +20,7 @@ from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
-from harness.runtime.compile.compiling import CompileJob, CompilePool
-from harness.runtime.compile.static import untuned
+from harness.runtime.compile.static import CompileJob, CompilePool, untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Kernel, Launcher, launching
 from harness.runtime.tune.autotune import CachingAutotuner, Settings, none_left

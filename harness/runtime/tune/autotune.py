@@ -16,8 +16,8 @@ from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.trials import Origin, Resources, Tuned
 from harness.runtime import module as modules
-from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.tune.race import Race, Sampler, failure
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room

@@ -15,7 +15,7 @@ from harness.history import store
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Run
 from harness.runtime import device
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.target import H100
 from harness.verdicts import confirming
 from tests.cli.conftest import Command

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.history import index, lookup, store
+from harness.history import index, store
 from harness.history.changes import waivers
 from harness.history.changes.changes import Change, Report, find
 from harness.history.changes.fitting import Settings
@@ -291,7 +291,7 @@ def test_a_waiver_after_an_exchange_speaks_of_what_has_the_name_then(world: Worl
 def test_a_file_without_modules_or_that_is_torn_renames_nothing(world: World) -> None:
     old, new = graphs(old="a", **KEPT), graphs(new="a", **KEPT)
     world.write(*[old] * 3, *[new] * 3)
-    path = lookup.runs(world.results)[2]
+    path = store.runs(world.results)[2]
     pq.write_table(pq.read_table(path).drop_columns(["module"]), path)
     assert lengths(world.history()) == {"old": 3, "new": 3, "kept": 6, "also": 6}
     found = index.refresh(world.results)

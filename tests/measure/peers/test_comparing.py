@@ -45,8 +45,7 @@ from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH
 from harness.runtime import module as modules
-from harness.runtime.compile.compiling import CompileJob
-from harness.runtime.compile.static import compiled_binary, measure
+from harness.runtime.compile.static import CompileJob, compiled_binary, measure
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from tests.devices.standing_in import stand_in

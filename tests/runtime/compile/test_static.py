@@ -14,8 +14,8 @@ from harness.heuristics.facts import Config
 from harness.records.metrics import StaticMetrics
 from harness.runtime.compile import disassembly, static
 from harness.runtime.compile.cache import sealed
-from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import Binary, group, parse, width
+from harness.runtime.compile.static import CompileJob, CompilePool
 from harness.runtime.module import config_dict, load
 from harness.target import A100, B200, H100, Target
 from tests.runtime import emitted

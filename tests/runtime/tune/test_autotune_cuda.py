@@ -11,7 +11,7 @@ import torch
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.records.timing import Work
 from harness.runtime import module as modules
-from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import CompilePool
 from harness.runtime.tune.autotune import CachingAutotuner, Compiler, Settings, tune
 from harness.runtime.tune.saved import Saved, free_room
 from harness.runtime.tune.search import CoordinateDescent, GuidedSearch
