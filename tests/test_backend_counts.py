@@ -264,3 +264,27 @@ def test_floats_that_data_tell_are_results(compiler: Compiler) -> None:
     x = torch.randn(7, dtype=torch.float64)
     found = torch.compile(function, backend=compiler)(x)
     torch.testing.assert_close(found, function(x))
+
+
+NUMBERS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "narrow": lambda x, t: x.narrow(0, t, 1) * 2,
+    "narrow by an item": lambda x, t: x.narrow(0, t.item(), 1) * 2,
+    "select": lambda x, t: x.select(0, t.item()) * 2,
+    "ones": lambda x, t: torch.ones(t) + x[0, 0],
+    "arange": lambda x, t: torch.arange(t) * x[0, 0],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_tensors_that_stand_for_numbers(name: str, devices: Devices) -> None:
+    """With gradients, to which a position goes on as what torch makes of it."""
+    function = NUMBERS[name]
+    compiled = torch.compile(function, backend=Compiler(devices=devices, fail_on_fallback=True))
+    with torch._dynamo.config.patch(capture_scalar_outputs="item" in name or name == "select"):
+        for place in (1, 2, 4):
+            x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+            found = compiled(x, torch.tensor(place))
+            wanted = function(x, torch.tensor(place))
+            torch.testing.assert_close(found, wanted)
+            given = torch.autograd.grad(found.square().sum(), x)
+            torch.testing.assert_close(given, torch.autograd.grad(wanted.square().sum(), x))

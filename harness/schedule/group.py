@@ -36,7 +36,9 @@ def splits(rows: Size, length: Size) -> bool:
     return known and int(rows) <= FEW_ROWS and int(length) >= SPLIT_LENGTH
 
 
-def shared(rows: Size, length: Size, across: bool, likely: Mapping[sympy.Symbol, int]) -> bool:
+def shared(
+    rows: Size, length: Size, across: bool, likely: Mapping[sympy.Symbol, int], softmax: bool
+) -> bool:
     """Whether the row, or rows or columns, of unknown, probably great, length are so few that sums
     that programs share and a launch for what needs them beat a program each: of 48 rows of 200,000
     and of 60,000 two launches took 0.87 and 0.79 of the time of one (H200), of 1000 columns of
@@ -44,7 +46,7 @@ def shared(rows: Size, length: Size, across: bool, likely: Mapping[sympy.Symbol,
     unknown number of them is small, of rows of a known length, too."""
     rows, length = sympy.sympify(rows), sympy.sympify(length)
     if length.is_Integer and rows.is_Integer:
-        return shares(int(rows), int(length), not across)
+        return shares(int(rows), int(length), not across, softmax)
     if length.is_Integer and across:
         return False
     if not rows.is_Integer:

@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator
 from itertools import chain, combinations
 
+from harness.dtypes import DType
 from harness.heuristics.limits import MOST_TILES
 from harness.ir.affine import same, size_hint
+from harness.ir.nodes import Compute, ReduceKind, reductions, values
+from harness.ir.ops import Op
 from harness.ir.reach import grouped
 from harness.schedule.facts import Facts
 from harness.schedule.group import Rejection, SegmentKind, shared, splits
@@ -150,7 +153,8 @@ def _scan_is_alone(joined: Candidate) -> Rejection | None:
 def _few_have_one_loop(joined: Candidate, facts: Facts) -> Rejection | None:
     """Whether no row that several programs share is gone over again, when all of it is summed."""
     across = full_units(joined.views) <= set(joined.dimensions(False))
-    few = shared(joined.numel, joined.rnumel, across, facts.program.likely)
+    sizes = joined.numel, joined.rnumel, across, facts.program.likely
+    few = shared(*sizes, False) or (shared(*sizes, True) and _sums_below_maxima(joined, facts))
     if not few or any(v.nest.is_scan for v in joined.views):
         return None
     full = {v.number for v in joined.views if v.level is Level.FULL}
@@ -159,6 +163,17 @@ def _few_have_one_loop(joined: Candidate, facts: Facts) -> Rejection | None:
         return None
     reason = f"several programs share each row of {joined.name}, whose length is unknown"
     return Rejection("shared rows", reason)
+
+
+def _sums_below_maxima(joined: Candidate, facts: Facts) -> bool:
+    """Whether it adds up exponentials of what lies below a maximum, as a softmax does."""
+    nests = facts.program.nests
+    kinds = [{r.kind for r in reductions(nest.stores)} for nest in nests]
+    most = (n for n, found in zip(nests, kinds, strict=True) if ReduceKind.MAX in found)
+    tops = {store.buffer for nest in most for store in nest.stores}
+    sums = (v for v in joined.views if ReduceKind.SUM in kinds[v.number])
+    below = values(s for v in sums if not tops.isdisjoint(v.reads) for s in v.nest.stores)
+    return any(isinstance(v, Compute) and (v.op, v.dtype) == (Op.EXP, DType.F32) for v in below)
 
 
 def _positions_agree(joined: Candidate) -> Rejection | None:

@@ -44,8 +44,10 @@ def shared_rows(
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
     few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors
     few |= (outer := facts.hint is Hint.OUTER)
+    stores = [s for segment in segments for s in segment.stores]
+    softmax = any(r.kind is ReduceKind.SOFTMAX for r in reductions(stores))
     if not facts.unknown:
-        few = shares(facts.parallel, facts.reduced, not outer)
+        few = shares(facts.parallel, facts.reduced, not outer, softmax)
     long = facts.hint is Hint.INNER and facts.unknown[:1] == ("x",) and len(tiles[-1].entries) == 1
     long &= ("XBLOCK", 1) in facts.pinned
     columns = once and (long or (few and facts.unknown[-1:] in ((), ("r0_",))))
@@ -53,7 +55,6 @@ def shared_rows(
     # Of channels of images and the like no row lies in one piece.
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
         return None
-    stores = [s for segment in segments for s in segment.stores]
     stored = {s.buffer for s in stores}
     # Behind the loop only the last program stores, and no other needs what it stores.
     whole = (not columns or segment.kind is SegmentKind.LOOP for segment in segments)

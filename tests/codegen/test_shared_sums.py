@@ -221,7 +221,8 @@ def places(
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "dim"), [(3, 40000, 1), (2, 40009, 1), (17000, 3, 0), (1, 70000, 1)]
+    ("rows", "columns", "dim"),
+    [(3, 40000, 1), (2, 40009, 1), (1, 70000, 1), (17000, 3, 0), (600, 500, 0), (521, 67, 0)],
 )
 def test_a_softmax_of_few_rows_is_two_launches(
     rows: int, columns: int, dim: int, interpreter: InterpreterPool

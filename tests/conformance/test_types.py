@@ -367,3 +367,13 @@ def test_the_type_that_fake_tensors_have_is_torchs_own() -> None:
             return torch.ops.typed.counted(x)  # type: ignore[no-any-return]
 
         assert torchs_own(function, [torch.ones(3, dtype=torch.int64)], lines) == (lines[0],)
+
+
+def test_a_product_of_integers_and_a_float_is_eager_mode_s(devices: Devices) -> None:
+    """Torch's rule refuses such a number: the operator stays whole."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.addcmul(x, x, x, value=2.5) * 2
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [torch.randint(-50, 50, (7, 5))], compiler) == []

@@ -243,6 +243,8 @@ def _hand_on_sources(gm: fx.GraphModule, inputs: Sequence[Any]) -> None:
     met a tensor last: as what another one is a view of, it has none, and new ones get no guard."""
     context: Any = torch._guards.TracingContext.try_get()
     known = context.tensor_to_context if context else {}
+    if context and context.fake_mode:  # a tensor that is given for a number becomes one
+        context.fake_mode.allow_scalar_outputs = True
     for node, x in zip(gm.graph.find_nodes(op="placeholder"), inputs, strict=False):
         if not (isinstance(x, torch.Tensor) and x in known and hasattr(node, "_dynamo_source")):
             continue

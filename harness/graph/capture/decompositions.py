@@ -25,7 +25,11 @@ from torch._dispatch.python import no_python_dispatcher
 from torch._higher_order_ops import effects
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    free_unbacked_symbols,
+    statically_known_true,
+)
 from torch.nn import functional
 from torch.nn._reduction import legacy_get_string
 from torch.utils._python_dispatch import _disable_current_modes
@@ -33,7 +37,13 @@ from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import BATCH_NORMS, own_rules, rules_of_device, vector_norm
+from harness.graph.capture.rules import (
+    BATCH_NORMS,
+    margin_loss,
+    own_rules,
+    rules_of_device,
+    vector_norm,
+)
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import UNTAGGED, Whole, kernel_stride, laid_out, layout_rules
@@ -153,7 +163,8 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table[ldexp] = functools.partial(_ldexp, on_device, whole)
     for loss in (torch.ops.aten.huber_loss.default, torch.ops.aten.smooth_l1_loss.default):
         table[loss] = functools.partial(_loss, on_device, table[loss])
-    table |= layout_rules(table) | (rules_of_device() if on_device else {})
+    table |= rules_of_device() if on_device else {}
+    table |= layout_rules(table)
     table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
     for op in (getattr(torch.ops.aten, n).correction for n in "std std_mean var var_mean".split()):
         table[op] = functools.partial(_deviation, op, table.get(op))
@@ -366,7 +377,10 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
         lacking = {*_BARE, _LACKING.get(_packet(op))}
         bare = any(getattr(one, "dtype", ...) in lacking for one in tree_leaves(given))
         rule = None if error or bare or op in _FILLS and _may_not_fit(*args) else rule
-    return rule(*args, **options) if rule else NotImplemented
+    try:
+        return rule(*args, **options) if rule else NotImplemented
+    except (ValueError, GuardOnDataDependentSymNode):  # torch takes apart less than eager mode does
+        return NotImplemented
 
 
 def _number(value: Any) -> Any:
@@ -405,30 +419,9 @@ def ask_early(gm: fx.GraphModule) -> None:
                 named = {"p": 0, "margin": 1.0, "weight": None, **bound.arguments}
                 if (legacy := (named["size_average"], named["reduce"])) != (None, None):
                     named["reduction"] = legacy_get_string(*legacy)
-                node.target, node.kwargs = _margin_loss, {}
+                node.target, node.kwargs = margin_loss, {}
                 node.args = itemgetter(*"input target reduction p margin weight".split())(named)
     gm.recompile()
-
-
-def _margin_loss(
-    x: Tensor, target: Tensor, reduction: str, p: int, margin: float, weight: Tensor | None
-) -> Tensor:
-    """``torch.nn.functional.multi_margin_loss``, or, without a ``p``, ``multilabel_margin_loss``,
-    whose labels end at the first -1. Margins that are just kept, or NaN, count for nothing."""
-    x = x if x.dim() else x[None]
-    labels = target.reshape(*x.shape[:-1], 1 if p else x.shape[-1])
-    there = ((labels < 0).cumsum(-1) == 0) | (p > 0)
-    labels = torch.where(there, labels, 0)
-    own = labels[..., None] == torch.arange(x.shape[-1], device=x.device)
-    wrong = ~(own & there[..., None]).any(-2)
-    above = margin - x.gather(-1, labels)[..., None] + x[..., None, :]
-    counted = there[..., None] & wrong[..., None, :] & (above > 0)
-    above = torch.where(counted, above, 0)
-    above = above.square() if p == 2 else above
-    if weight is not None:  # which may be infinite
-        above = above * torch.where(counted, weight[labels][..., None], 0)
-    loss = (above.sum((-1, -2)) / x.shape[-1]).reshape(target.shape[: None if p else -1])
-    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as torch calls it

@@ -136,7 +136,11 @@ class _Reader:
             return  # a number that is known, which nothing reads
         value = fixed(node.meta["val"])
         if not isinstance(value, torch.Tensor):
-            self._values[node] = self._argument(value, node)
+            try:
+                self._values[node] = self._argument(value, node)
+            except CaptureFailed:  # it was computed before, however that was
+                self._values[node] = made = Number(node.name)
+                self.sizes[made] = number
             if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
                 self.sizes = dict.fromkeys(size_expr(value).free_symbols, number) | self.sizes
             return
@@ -491,6 +495,5 @@ def module_of(node: fx.Node) -> str:
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     if not stack:
         return ""
-    path = str(list(stack.values())[-1][0])
-    path = re.sub(r"^L\['?\w+'?\]\.?", "", path)
+    path = re.sub(r"^L\['?\w+'?\]\.?", "", str(list(stack.values())[-1][0]))
     return re.sub(r"\['?(\w+)'?\]", r".\1", path)

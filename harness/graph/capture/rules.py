@@ -145,6 +145,27 @@ def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tenso
     return torch.where((place == classes) & (place != ignored), -grad, 0.0)
 
 
+def margin_loss(
+    x: Tensor, target: Tensor, reduction: str, p: int, margin: float, weight: Tensor | None
+) -> Tensor:
+    """``torch.nn.functional.multi_margin_loss``, or, without a ``p``, ``multilabel_margin_loss``,
+    whose labels end at the first -1. Margins that are just kept, or NaN, count for nothing."""
+    x = x if x.dim() else x[None]
+    labels = target.reshape(*x.shape[:-1], 1 if p else x.shape[-1])
+    there = ((labels < 0).cumsum(-1) == 0) | (p > 0)
+    labels = torch.where(there, labels, 0)
+    own = labels[..., None] == torch.arange(x.shape[-1], device=x.device)
+    wrong = ~(own & there[..., None]).any(-2)
+    above = margin - x.gather(-1, labels)[..., None] + x[..., None, :]
+    counted = there[..., None] & wrong[..., None, :] & (above > 0)
+    above = torch.where(counted, above, 0)
+    above = above.square() if p == 2 else above
+    if weight is not None:  # which may be infinite
+        above = above * torch.where(counted, weight[labels][..., None], 0)
+    loss = (above.sum((-1, -2)) / x.shape[-1]).reshape(target.shape[: None if p else -1])
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
 def _sampled(
     rule: Callable[..., Any], x: Tensor, grid: Tensor, mode: int, padding: int, *rest: Any
 ) -> Any:

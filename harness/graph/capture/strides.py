@@ -42,14 +42,14 @@ UNTAGGED = (
 ).split()
 """Elementwise packets that torch does not tag as such."""
 
+_NEGATIVE = torch.ops.aten.neg.default
 _SECOND_FIRST = ("aten::leaky_relu_backward", "aten::rsub", "aten::threshold_backward")
 """Elementwise operators whose kernels take their operands in the other order."""
 
-_AS_THE_FIRST = ("binary_cross_entropy", "huber_loss", "put", "soft_margin_loss")
 _OF_IMAGES = (
-    "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
+    "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward adaptive_max_pool2d "
+    "adaptive_max_pool2d_backward upsample_nearest2d upsample_nearest2d_backward"
 ).split()
-
 _ON_A_CPU = (
     "max_unpool2d reflection_pad2d reflection_pad2d_backward reflection_pad3d "
     "reflection_pad3d_backward replication_pad2d replication_pad3d"
@@ -164,13 +164,14 @@ def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def _like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
-    """Laid out as an elementwise function of the argument of this ``number``, and of its type:
-    torch traces losses of two types as of another one, and what stays whole is read as that."""
+    """Laid out as a copy of the argument of this ``number``, and of its type: torch traces losses
+    of two types as of another one, and what stays whole is read as that."""
     made, x = rule(*args), args[number]
     made = made.to(x.dtype) if isinstance(made, Tensor) else made
-    if made is NotImplemented or not _are_known([x]) or not x.numel() or made.dim() != x.dim():
+    if made is NotImplemented or not _are_known([x]) or made.dim() != x.dim():
         return made  # in the last case a loss that is added up
-    return laid_out(made, elementwise_strides(x.shape, [(x.shape, x.stride())]))
+    dense = _is_dense(x.shape, x.stride())
+    return laid_out(made, x.stride() if dense else kernel_stride(_NEGATIVE, made, x))
 
 
 def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
@@ -180,13 +181,14 @@ def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> 
 
 
 def _channels_last(
-    number: int, rule: Callable[..., Any], *args: Any, on_cpu: bool = False, **kwargs: Any
+    backward: bool, on_cpu: bool, rule: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What eager mode lays out as images with their channels last where the argument of this
-    ``number`` is one; some ``on_cpu``, and in order on a GPU."""
+    """What eager mode lays out as images with their channels last where the first argument is one,
+    ``backward`` the second if that is a tensor; some ``on_cpu``, and in order on a GPU."""
     if on_cpu and args[0].is_cuda:
         return _in_order(rule, *args)
-    made, like = rule(*args, **kwargs), args[number]
+    like = args[1] if backward and isinstance(args[1], Tensor) else args[0]
+    made = rule(*args, **kwargs)
     if made is NotImplemented or like.dim() not in (4, 5) or not _are_known([like]):
         return made
     return tree_map_only(Tensor, lambda t: laid_out(t, image_stride(t, like)), made)
@@ -202,21 +204,19 @@ def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -
 
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
-    **dict.fromkeys(_AS_THE_FIRST, functools.partial(_like, 0)),
+    **dict.fromkeys(("binary_cross_entropy", "huber_loss", "put"), functools.partial(_like, 0)),
     "binary_cross_entropy_backward": functools.partial(_like, 1),
-    **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
-    **{
-        f"{name}_pool2d_backward": functools.partial(_channels_last, 1)
-        for name in ("_adaptive_avg", "adaptive_max")
-    },
     "binary_cross_entropy_with_logits": functools.partial(_like, 1),
+    "soft_margin_loss": lambda rule, x, *args: laid_out(  # which negates ``x``
+        made := rule(x, *args).to(x.dtype), kernel_stride(_NEGATIVE, made, x)
+    ),
     **dict.fromkeys(("deg2rad", "rad2deg"), lambda rule, x: rule(x)),  # products with a number
     "diagonal_scatter": _in_a_copy_of_the_first,
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     **{
-        name: functools.partial(_channels_last, int(name.endswith("backward")), on_cpu=True)
-        for name in _ON_A_CPU
+        name: functools.partial(_channels_last, name.endswith("backward"), name in _ON_A_CPU)
+        for name in (*_OF_IMAGES, *_ON_A_CPU)
     },
     "pixel_unshuffle": lambda rule, x, *args: (
         _in_order(rule, x, *args) if x.is_cuda else rule(x, *args) if x.numel() else x.clone()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import sympy
 
+from harness.dtypes import DType
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
 from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import STATISTICS, Reduction, parse_reduction
@@ -128,10 +129,14 @@ def split_reductions(
     return rewritten(graph, split)
 
 
-def shares(kept: int, reduced: int, inner: bool) -> bool:
+def shares(kept: int, reduced: int, inner: bool, softmax: bool = False) -> bool:
     """Whether programs may share so few rows, or columns side by side, that are so long: about what
-    one has if each multiprocessor has one."""
+    one has if each multiprocessor has one. A ``softmax`` down more and shorter columns would be
+    four launches and more (3000 x 4000: 29.6 us on an H200, not 44.5; 1000 x 2000 11.9, not 17.6).
+    """
     most, side = (FEW_ROWS, 1) if inner else (FEW_COLUMNS, max(2, kept // 128))
+    if softmax and not inner:
+        most, side = 4 * FEW_COLUMNS, max(side, min(kept, OUTER_TILE))
     return kept <= most and reduced * side >= WORTH_ELEMENTS
 
 
@@ -142,7 +147,8 @@ def _below_maxima(
     both in one launch, split they take four. A softmax of 8 x 200000 takes 7.6 us on an H200, split
     9.9, of 48 rows 21.2 and 30.3, down 20000 x 128 10.8 and 17.1; a norm either way as long. More
     rows have a program each, or share one kernel's: of 131 x 128000 25.5 and 67.6."""
-    few = [r for r in reductions.values() if r and (r.inner or shares(r.kept, r.reduced, False))]
+    every = [(r, r.result.dtype is DType.F32) for r in reductions.values() if r]
+    few = [r for r, wide in every if r.inner or shares(r.kept, r.reduced, False, softmax=wide)]
     for top in (r for r in few if r.op == "aten.amax.default"):
         later = _after([top.node.name], nodes)
         for total in (r for r in few if r.op == "aten.sum.dim_IntList"):

@@ -27,6 +27,14 @@ _FUNCTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "replicated": lambda x: F.pad(x, (1, 0, 0, 1), mode="replicate"),
     "rolled": lambda x: (x.roll(1, 1), x.roll(3, 0), x.roll((1, 2), (1, -1)), x.roll(2)),
     "shuffled": lambda x: F.channel_shuffle(x, 1),
+    "threshold": lambda x: F.threshold(x, 0.1, 2.0),
+    "put": lambda x: x.put(torch.tensor([1]), torch.tensor([2.0])),
+    "filled": lambda x: x.index_fill(0, torch.zeros(1, dtype=torch.long), 2.0),
+    "losses": lambda x: (
+        F.soft_margin_loss(x, x.flip(0), reduction="none"),
+        F.huber_loss(x, x.flip(0), reduction="none"),
+        F.binary_cross_entropy(x.sigmoid(), x.sigmoid(), reduction="none"),
+    ),
 }
 
 

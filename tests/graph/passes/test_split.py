@@ -158,7 +158,9 @@ def test_defaults(op: str, shape: tuple[int, ...], dims: tuple[int, ...], count:
         ((1, 65536), 1, False),
         ((100, 65536), 1, False),
         ((40000, 64), 0, False),
-        ((2000, 64), 0, True),
+        ((2000, 64), 0, False),
+        ((1000, 3000), 0, False),
+        ((4000, 10000), 0, True),
     ],
 )
 def test_few_rows_of_a_softmax_are_left_to_programs_that_share_them(

@@ -188,5 +188,5 @@ def slice_scatter(call: Call) -> Lowered:
 RULES: Rules = {
     "aten.cat.default": Rule(cat),
     "aten.constant_pad_nd.default": Rule(constant_pad),
-    "aten.slice_scatter.default": Rule(slice_scatter),
+    "aten.slice_scatter.default": Rule(slice_scatter, partial=True),
 }
