@@ -23,7 +23,7 @@ from harness.ir.index import FloorDiv, Mod
 from harness.ir.index_text import IndexPrinter, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, cooperative, in_chunks, split_scan, tiled
-from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace
+from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace, simplifier_of
 from harness.tiling.products import TWIN
 from harness.tiling.ranges import Split
 
@@ -100,13 +100,11 @@ def build_frame(plan: KernelPlan) -> Frame:
     scalar = {t for t in plan.tiles if not t.is_reduction and pinned.get(block_name(t.prefix)) == 1}
     vector = tuple(t.prefix for t in plan.tiles if every or t not in scalar)
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
-    ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
-    names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
-    names |= {part: f"kq{n}" for n, part in enumerate(quotients(plan))}
+    names = _size_names(plan) | {part: f"kq{n}" for n, part in enumerate(quotients(plan))}
     names |= {e.var: f"{t.prefix}index" for t in plan.tiles for e in t.entries if _is_root(t, e)}
     product = plan.category is Category.TEMPLATE
     dims = (("y", TWIN), ("x", "r0_")) if product else tuple((p,) for p in vector)
-    printer = IndexPrinter(Simplifier(ranges), names, triton=True)
+    printer = IndexPrinter(simplifier_of(plan.tiles), names, triton=True)
     return Frame(plan, vector, dims, masked, printer)
 
 
@@ -147,10 +145,15 @@ def in_whole_blocks(plan: KernelPlan) -> bool:
     return one and facts.chunked > 0 and facts.hint is not Hint.OUTER and not facts.run
 
 
+def _size_names(plan: KernelPlan) -> dict[sympy.Expr, str]:
+    """What a kernel calls its unknown sizes."""
+    return {size: f"ks{n}" for n, size in enumerate(plan.sizes)}
+
+
 def index_lines(plan: KernelPlan) -> list[str]:
     """What a launch says of positions, and unknown sizes in their type."""
-    sizes = [f"ks{n} = tl.full([], ks{n}, INDEX)" for n in range(len(plan.sizes))]
-    names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
+    names = _size_names(plan)
+    sizes = [f"{name} = tl.full([], {name}, INDEX)" for name in names.values()]
     whole = IndexPrinter(Simplifier({}), names, triton=True)
     for n, part in enumerate(quotients(plan)):
         sizes.append(f"kq{n} = tl.multiple_of({whole.text(part)}, PARTS)")

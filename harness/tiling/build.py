@@ -23,7 +23,6 @@ from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import IndexValue, Load, Store, index_exprs, loads, reductions, scans, values
 from harness.ir.program import Buffer, Program
-from harness.ir.simplify import Simplifier
 from harness.ir.traffic import bytes_moved
 from harness.ir.value_bounds import counted, is_small
 from harness.schedule.group import FusedGroup, SegmentKind, splits
@@ -39,7 +38,15 @@ from harness.tiling.passes import (
     pieces,
     with_cheap_sums,
 )
-from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
+from harness.tiling.plan import (
+    Category,
+    KernelPlan,
+    PlanSegment,
+    SharedRows,
+    Tile,
+    Workspace,
+    simplifier_of,
+)
 from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, in_32_bits, with_exact_copies
 from harness.tiling.sharing import shared_rows
@@ -302,7 +309,7 @@ def _extents(
     chunk of ``shared`` rows may end, which is behind them; int32 if that counts all of it."""
     points = group.numel if space.product else group.numel * group.rnumel
     counts = [points, *(b.extent for b in buffers)]
-    known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
+    known = simplifier_of(space.tiles())
     numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
     ends = [(is_small(number), *known.bounds(number)) for number in numbers]
     divided = {d.args[0] for e in index_exprs(stores) for d in e.atoms(FloorDiv, Mod)}
@@ -337,7 +344,7 @@ def _counted(
     told = {e for e in parts if not isinstance(e, plain)} <= {s for s in sizes if s.is_nonnegative}
     if not (sizes and told and all(e < INT32_LIMIT for e in extents if e.is_Integer)):
         return ()
-    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
+    known = simplifier_of(tiles)
     ends = dict.fromkeys(most for most in counted(stores, known).values() if most is not None)
     far = [e for e in ends if not any(ib.less(e, o) for o in ends)]
     unknown = (e for e in (*extents, *far) if not e.is_Integer)

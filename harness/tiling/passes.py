@@ -15,10 +15,9 @@ from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
 from harness.ir.ops import Op
 from harness.ir.reach import grouped
-from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
 from harness.schedule.group import SegmentKind
-from harness.tiling.plan import PlanSegment, Tile
+from harness.tiling.plan import PlanSegment, Tile, simplifier_of
 
 Loaded = set[tuple[str, sympy.Expr]]
 """Loads, as (buffer, index)."""
@@ -154,7 +153,7 @@ def _within(found: Iterable[Value]) -> set[Value]:
 def spared(mask: Value, tiles: Sequence[Tile]) -> float:
     """The share of the points at which ``mask`` does not hold, if it only asks where in ranges a
     point is; else 0."""
-    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
+    known = simplifier_of(tiles)
     spared = 0.0
     for value in walk([mask]):
         match value:
@@ -181,7 +180,7 @@ def with_cheap_sums(
     comparisons: 50 us on an H200, not 56). ``builder`` is the one that made the values."""
     axes = [ir.Axis(entry.var, entry.length) for entry in tiles[-1].entries]
     along = {axis.var for axis in axes}
-    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
+    known = simplifier_of(tiles)
 
     def summed(value: Value, made: ir.Made) -> Value | None:
         if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import sympy
@@ -12,6 +13,7 @@ from harness.heuristics.facts import Facts
 from harness.heuristics.limits import cdiv
 from harness.ir.nodes import Store, Value
 from harness.ir.program import Buffer
+from harness.ir.simplify import Simplifier
 from harness.schedule.group import SegmentKind
 from harness.tiling.aligned import AlignedRows
 from harness.tiling.ranges import Split
@@ -72,6 +74,11 @@ class Tile:
     def is_reduction(self) -> bool:
         """Whether this tile is reduced over."""
         return self.prefix.startswith("r")
+
+
+def simplifier_of(tiles: Iterable[Tile]) -> Simplifier:
+    """A simplifier for the variables that ``tiles`` are read by."""
+    return Simplifier({entry.var: entry.length for tile in tiles for entry in tile.entries})
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,9 +20,8 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
-from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
-from harness.tiling.plan import PlanSegment, Tile
+from harness.tiling.plan import PlanSegment, Tile, simplifier_of
 
 
 @dataclass(slots=True)
@@ -175,7 +174,7 @@ def in_32_bits(
     casts = [v for v in values if isinstance(v, ir.Compute) and v.op is Op.CAST]
     if not any(v.dtype is DType.I64 and v.args[0].dtype.is_float for v in casts):
         return list(segments)
-    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
+    known = simplifier_of(tiles)
     narrow: dict[int, ir.Value] = {}  # by the 64-bit value that each stands for
 
     def replaced(value: ir.Value, made: ir.Made) -> ir.Value | None:
