@@ -37,7 +37,8 @@ from harness.table import plural
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import WAIVED, Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
-from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of, suite_us, toolchain
+from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
+from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
 from harness.verdicts.totals import Rollup, Scope, scopes
@@ -347,10 +348,10 @@ class _Night:
         whole = replace(found or bare, rows=(*(found.rows if found else ()), *bare.rows))
         whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
         commits = self._commits(a.run.commit, b.run.commit or "no commit")
-        night = night_plan.night_of(whole, commits, lambda row: changes[key_of(row.match)])
+        night = night_of(whole, commits, lambda row: changes[key_of(row.match)])
         findings = [self._finding(one) for one in night.findings if night.baseline]
         sums = [r for r in found.rollups if r.level == "graph"] if found else []
-        of_graphs = [night_plan.sum_finding(r) for r in sums if r.name in sorting.restructured]
+        of_graphs = [sum_finding(r) for r in sums if r.name in sorting.restructured]
         findings += [replace(f, confirmed=f.graph in self.confirmed) for f in of_graphs]
         self.left += [f"{f.graph}/{f.kernel}" for f in findings if f.reason == NOT_REACHED]
         waived = list(self._waived(findings, [c.sha for c in commits] or [b.run.commit]))

@@ -22,7 +22,8 @@ from harness.runtime.module import config_from_dict
 from harness.target import H100
 from harness.verdicts import nightly
 from harness.verdicts.comparing import Comparison, Side, compare
-from harness.verdicts.night_plan import CONFIRM, CONTROLS, as_judged
+from harness.verdicts.night_plan import CONFIRM, CONTROLS
+from harness.verdicts.night_record import as_judged
 from harness.verdicts.why import Label, Why, of_kernel
 from tests.history.kernels import CONFIG
 from tests.verdicts.night_world import MACHINE, World, made, world

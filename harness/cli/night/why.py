@@ -33,7 +33,7 @@ from harness.verdicts import bisecting, confirming, generating
 from harness.verdicts.bisecting import Bisected, ByTime, Environments, Made
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.generating import Generator, Kernel, Subject, commits, first_change
-from harness.verdicts.night_plan import as_judged
+from harness.verdicts.night_record import as_judged
 from harness.verdicts.sides import commit_side, find_side, resolve_commit
 from harness.verdicts.static_comparing import with_figures
 from harness.verdicts.why import Label, Why, of_kernel

@@ -33,7 +33,7 @@ from harness.report.site.data import Earlier, Kernel, Line, Place, Region, Segme
 from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
 from harness.verdicts.comparing import Comparison, Side, compare
-from harness.verdicts.night_plan import night_of
+from harness.verdicts.night_record import night_of
 
 _MONTH = timedelta(days=30)
 _READERS = 2

@@ -23,7 +23,7 @@ from harness.records.names import short
 from harness.records.run import Run
 from harness.report.site.data import Kernel, Site
 from harness.table import plural
-from harness.verdicts.night_plan import suite_us
+from harness.verdicts.night_record import suite_us
 from harness.verdicts.totals import model_of
 
 
